@@ -8,15 +8,17 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 
-const { SPOOL_PREFIX, spoolName } = require('./file-names');
+const { spoolName, isSpoolDirectoryName } = require('./file-names');
 const { SpoolFiles } = require('./spool-files');
-const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
 const { sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
-const { hold, removeLock } = require('./lock');
+const { hold } = require('./lock');
 const { isOurs, ifReadable, isTransient, codeOf } = require('./safe-files');
+const { unref } = require('../event-loop/timers');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
+
+const HOUR_MILLISECONDS = 3_600_000;
 
 /**
  * @typedef {object} OpenOptions
@@ -28,7 +30,7 @@ const { textOf } = require('../options/thrown');
  * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory
  *   is gone or its lock is lost. Open another spool and close this one
  * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread,
- *   because on it proper-lockfile hooks the application's signals); else a timer touches the owner file
+ *   because on it proper-lockfile hooks the application's signals); else a timer renews a lock of its own
  * @property {string[]} [fallbacks] directories to try after `directory`
  * @property {number} [stale] milliseconds after which a lock that was not renewed is stale (at least 2000)
  * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
@@ -42,6 +44,8 @@ class Spool extends SpoolFiles {
   #onLost;
   /** @type {(() => void) | undefined} */
   #release;
+  /** @type {NodeJS.Timeout | undefined} */
+  #hourly = undefined;
 
   /**
    * Absolute paths of the directories of dead primaries that were removed in the background. Never rejects.
@@ -86,24 +90,21 @@ class Spool extends SpoolFiles {
     const terms = { now, onLost, lock, stale, update };
     const spool =
       Spool.#adopt(adopt, terms) ?? inFirstPlace(places, place => Spool.#createIn(place, name, terms));
-    spool.swept = sweep(places, spool.directory, now);
+    spool.#keepOrder(places, now);
     return spool;
   }
 
   /**
    * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler
    * of the primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this
-   * user with a spool's name, also if it was moved and replaced by a link to it. Never throws.
+   * user with a spool's name. Never throws.
    *
    * @param {string} directory
    */
   static removeSync(directory) {
     try {
-      if (!path.basename(directory).startsWith(SPOOL_PREFIX)) return;
-      const isLink = fs.lstatSync(directory).isSymbolicLink();
-      const place = isLink ? fs.realpathSync(directory) : directory;
-      if (!isOurs(fs.lstatSync(place)) || (isLink && !isThisProcess(readOwner(place)))) return;
-      removeDirectory(place);
+      const isSpool = isSpoolDirectoryName(path.basename(directory)) && isOurs(fs.lstatSync(directory));
+      if (isSpool) removeDirectory(directory);
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, textOf(error));
     }
@@ -132,13 +133,9 @@ class Spool extends SpoolFiles {
     if (directory === undefined) return undefined;
     try {
       const spool = new Spool(directory, terms.onLost);
-      if (!spool.isPresent() || !path.basename(directory).startsWith(SPOOL_PREFIX)) {
+      if (!spool.isPresent() || !isSpoolDirectoryName(path.basename(directory))) {
         throw new Error('not a spool of this user');
       }
-      if (!isThisProcess(readOwner(directory))) {
-        throw new Error('not a spool of this process');
-      }
-      removeLock(directory);
       spool.#hold(terms);
       return spool;
     } catch (error) {
@@ -160,12 +157,9 @@ class Spool extends SpoolFiles {
     const directory = makeDirectory(place, name, terms.lock);
     try {
       const spool = new Spool(directory, terms.onLost);
-      spool.writeAtomically(OWNER_FILE, [ownerRecord(terms.now())]);
       spool.#hold(terms);
       return spool;
     } catch (error) {
-      // Without descriptors removeSync() cannot read the directory, and no sweep removes it without an owner.
-      ifReadable(() => fs.rmdirSync(directory));
       Spool.removeSync(directory);
       throw error;
     }
@@ -180,9 +174,24 @@ class Spool extends SpoolFiles {
    */
   async close({ remove = true } = {}) {
     this.#releaseLock();
-    const place = ifReadable(() => fs.realpathSync(this.directory));
-    const isRemovable = remove && place !== undefined && ifReadable(() => this.isAt(place));
-    if (isRemovable) Spool.removeSync(this.directory);
+    if (remove && ifReadable(() => this.isAt(this.directory))) Spool.removeSync(this.directory);
+  }
+
+  /**
+   * Removes what dead primaries have left, again every hour: what a killed process has left is too new when
+   * the next one starts. And renews the times of the files, because some systems delete files in temporary
+   * directories that have not changed for days.
+   *
+   * @param {string[]} places
+   * @param {() => number} now
+   */
+  #keepOrder(places, now) {
+    this.swept = sweep(places, this.directory, now);
+    this.#hourly = setInterval(() => {
+      this.freshen();
+      void sweep(places, this.directory, now);
+    }, HOUR_MILLISECONDS);
+    unref(this.#hourly);
   }
 
   /** @param {Terms} terms */
@@ -193,6 +202,7 @@ class Spool extends SpoolFiles {
   #releaseLock() {
     const release = this.#release;
     this.#release = undefined;
+    clearInterval(this.#hourly);
     try {
       release?.();
     } catch (error) {

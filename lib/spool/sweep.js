@@ -3,13 +3,11 @@
 // Runs where the spool runs. Removes spool directories: the spool's own, and those of killed primaries. It
 // removes only files with the names of a spool's files, and a directory only once it is empty.
 
-const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { SPOOL_PREFIX: PREFIX, workerIdOfFile } = require('./file-names');
-const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
-const { isOurs, removeEntry, unlessMissing } = require('./safe-files');
+const { spoolName, isSpoolDirectoryName, workerIdOfFile } = require('./file-names');
+const { isOurs, removeEntry } = require('./safe-files');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
@@ -20,22 +18,18 @@ const realpath = promisify(fs.realpath);
 const readdir = promisify(fs.readdir);
 const lstat = promisify(fs.lstat);
 
-/**
- * The name of a directory that is being removed: as long as that of a spool, because a path in it may already
- * be as long as the system allows.
- */
-const REMOVED_NAME = new RegExp(`^${PREFIX}removed-[0-9a-f]{16}$`);
-
-/** The directory that proper-lockfile creates. */
+/** A directory that a live primary renews: by proper-lockfile, or by a timer on a main thread. */
 const LOCK = 'lock';
 
 /** The retired totals. */
 const RETIRED_FILE = 'retired.snap';
 
 /** Names of entries that are not a worker's. */
-const NAMES = new Set([LOCK, OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
+const NAMES = new Set([LOCK, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
 
-const SWEEP_AGE_MS = 10 * 60 * 1000;
+// A live primary renews its lock six times in this time. One that was stopped for longer, and whose directory
+// was removed meanwhile, creates another one.
+const SWEEP_AGE_MS = 60_000;
 
 /**
  * Whether a spool or its workers create an entry of this name. A link, a FIFO or an empty directory with such
@@ -49,61 +43,50 @@ function isSpoolName(name) {
 }
 
 /**
- * Renames a directory before it is removed: a worker that has its name can no longer add a file, and only one
- * of two processes that remove the same directory succeeds. A later sweep recognises the new name if the
- * removal is interrupted.
- *
- * @param {string} directory
- * @returns {string} the new path
- */
-function setAside(directory) {
-  if (REMOVED_NAME.test(path.basename(directory))) return directory;
-  const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(8).toString('hex')}`);
-  fs.renameSync(directory, aside);
-  return aside;
-}
-
-/**
- * Removes a spool directory. An entry that is not a spool's, or that cannot be removed, stays; the directory
- * then keeps its name and its owner file. Synchronous, so the end of the process cannot interrupt it.
+ * Removes a spool directory. If it contains an entry that is not a spool's, only the spool's entries are
+ * removed. Synchronous, so the end of the process cannot interrupt it.
  *
  * @param {string} directory
  * @returns {boolean} whether the directory itself was removed
+ * @throws {Error} if an entry cannot be removed: a later sweep tries again
  */
 function removeDirectory(directory) {
-  const isRemovable = fs.readdirSync(directory).every(isSpoolName);
-  const place = isRemovable ? setAside(directory) : directory;
-  if (removeEntries(place)) {
-    unlessMissing(() => removeEntry(path.join(place, OWNER_FILE)));
-    fs.rmdirSync(place);
-    return true;
+  const names = fs.readdirSync(directory);
+  if (!names.every(isSpoolName)) {
+    removeEntries(directory, names.filter(isSpoolName));
+    return false;
   }
-  if (place !== directory) fs.renameSync(place, directory);
-  return false;
+  // Renamed first: a worker that has its name can no longer add a file, and only one of two processes that
+  // remove the same directory succeeds.
+  const aside = path.join(path.dirname(directory), spoolName());
+  fs.renameSync(directory, aside);
+  removeEntries(aside, names);
+  try {
+    fs.rmdirSync(aside);
+    return true;
+  } catch (error) {
+    fs.renameSync(aside, directory);
+    throw error;
+  }
 }
 
 /**
- * Removes all entries of a spool except the owner file: a directory without an owner file is never swept.
- *
  * @param {string} directory
- * @returns {boolean} whether nothing else is left
+ * @param {string[]} names
  */
-function removeEntries(directory) {
-  for (const name of fs.readdirSync(directory).filter(isSpoolName)) {
-    const file = path.join(directory, name);
+function removeEntries(directory, names) {
+  for (const name of names) {
     try {
-      if (name !== OWNER_FILE) removeEntry(file);
+      removeEntry(path.join(directory, name));
     } catch (error) {
-      debug('cannot remove %s: %s', file, textOf(error));
+      debug('cannot remove %s in %s: %s', name, directory, textOf(error));
     }
   }
-  return fs.readdirSync(directory).every(name => name === OWNER_FILE);
 }
 
 /**
- * Removes the directories of killed primaries: those that belong to this user, have a spool's name and owner
- * file, and whose owner is dead. If nothing shows whether it is, they have not changed for ten minutes: live
- * primaries renew the lock or owner file.
+ * Removes the directories of killed primaries: those that belong to this user, have a spool's name, and have
+ * not changed for a minute.
  *
  * @param {string[]} places
  * @param {string} except our own directory
@@ -132,8 +115,9 @@ async function candidatesIn(places) {
   for (const place of places) {
     try {
       const parent = await realpath(place);
+      // All 24 digits: an unpacked archive of this package has a name that begins like that.
       for (const name of await readdir(parent)) {
-        if (name.startsWith(PREFIX)) found.add(path.join(parent, name));
+        if (isSpoolDirectoryName(name)) found.add(path.join(parent, name));
       }
     } catch (error) {
       debug('cannot sweep in %s: %s', place, textOf(error));
@@ -143,32 +127,20 @@ async function candidatesIn(places) {
 }
 
 /**
+ * Whether a directory is this user's, and neither it nor anything directly in it has changed since a given
+ * time. Does not follow links.
+ *
  * @param {string} directory
  * @param {number} since milliseconds since the epoch
  * @returns {Promise<boolean>}
  */
 async function isAbandoned(directory, since) {
   if (!isOurs(await lstat(directory))) return false;
-  const owner = readOwner(directory);
-  // The name alone proves nothing: an unpacked archive of this package has such a name.
-  if (owner === undefined && !REMOVED_NAME.test(path.basename(directory))) return false;
-  const isAlive = isKnownToLive(owner);
-  return isAlive === undefined ? !(await hasChanged(directory, since)) : !isAlive;
-}
-
-/**
- * Whether a directory or anything directly in it has changed since a given time. Does not follow links.
- *
- * @param {string} directory
- * @param {number} since milliseconds since the epoch
- * @returns {Promise<boolean>}
- */
-async function hasChanged(directory, since) {
   for (const name of ['.', ...(await readdir(directory))]) {
     const { mtimeMs } = await lstat(path.join(directory, name));
-    if (mtimeMs >= since) return true;
+    if (mtimeMs >= since) return false;
   }
-  return false;
+  return true;
 }
 
 module.exports = { LOCK, RETIRED_FILE, sweep, removeDirectory };

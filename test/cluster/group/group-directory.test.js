@@ -27,7 +27,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   function addSpool(generation) {
     const spool = path.join(directory.generation(generation).place, SPOOL);
     fs.mkdirSync(spool);
-    fs.writeFileSync(path.join(spool, 'owner.json'), '{"version":1,"pid":1}');
     fs.writeFileSync(path.join(spool, 'retired.snap'), 'totals');
   }
 
@@ -176,7 +175,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     const moved = directory.succeed(2, true);
     assert.equal(moved, path.join(directory.generation(2).place, SPOOL));
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
-    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
     assert.equal(directory.generation(1).isHeldBy(first), false);
     // Also for the case that this process dies, or is stopped, before it writes its own list.
     assert.deepEqual(directory.readMembers(3), { next: 8, keys });
@@ -200,7 +198,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(directory.newest(), { generation: 2, key });
     const moved = directory.succeed(2, true);
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
-    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
     assert.deepEqual(directory.generation(2).facts, { members: 0, aggregator: undefined });
     assert.throws(() => directory.generation(2).completeHolder(key), { code: 'ENOSPC' });
     full.mock.restore();
@@ -214,16 +211,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     directory.claim(1, key);
     directory.generation(1).completeHolder(newKey());
     assert.deepEqual(directory.newest(), { generation: 1, key });
-  });
-
-  it('the owner is readable if its record becomes shorter', () => {
-    directory.claim(1, newKey());
-    addSpool(1);
-    const file = path.join(directory.generation(1).place, SPOOL, 'owner.json');
-    fs.writeFileSync(file, JSON.stringify({ version: 1, pid: 1, more: 'x'.repeat(1000) }));
-    directory.claim(2, newKey());
-    const moved = directory.succeed(2, true);
-    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
   });
 
   it('an invalid list of members is ignored', () => {

@@ -27,7 +27,6 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     directory.claim(1, dead);
     directory.generation(1).writeMembers({ next: 8, keys: new Map([[7, dead]]) });
     fs.mkdirSync(path.join(directory.generation(1).place, SPOOL));
-    fs.writeFileSync(path.join(directory.generation(1).place, SPOOL, 'owner.json'), '{"version":1,"pid":1}');
     // The directory is not a young one.
     fs.writeFileSync(path.join(directory.path, dead), '');
   });
@@ -55,7 +54,6 @@ describe('a process that takes over from one that is dead', { skip: process.plat
 
   for (const [what, method, isFailing] of [
     ['read the list of members', 'openSync', file => path.basename(file) === 'members.json'],
-    ['write the owner record', 'openSync', file => path.basename(file) === 'owner.json'],
     ['list the files of the dead process', 'readdirSync', file => path.basename(file) === 'g1'],
     ['list the ids of dead processes', 'readdirSync', file => path.basename(file) === SPOOL],
   ]) {
@@ -74,39 +72,10 @@ describe('a process that takes over from one that is dead', { skip: process.plat
       await claim(true, undefined, next);
       const spool = path.join(directory.generation(next).place, SPOOL);
       assert.equal(fs.readFileSync(path.join(spool, 'retired.snap'), 'utf8'), 'totals');
-      assert.equal(JSON.parse(fs.readFileSync(path.join(spool, 'owner.json'), 'utf8')).pid, process.pid);
       assert.deepEqual(directory.generations(), [next]);
       assert.equal(directory.readMembers(next + 1).next, 8);
     });
   }
-
-  it('leaves everything where it was if it cannot find out what identifies the process', async t => {
-    const { readFileSync } = fs;
-    const failing = t.mock.method(fs, 'readFileSync', (file, ...rest) => {
-      if (file !== `/proc/${process.pid}/stat`) return readFileSync(file, ...rest);
-      failing.mock.restore();
-      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
-    });
-    if (!fs.existsSync('/proc/self/stat')) return t.skip('needs /proc');
-    await assert.rejects(claim(true), { code: 'EMFILE' });
-    assert.equal(failing.mock.callCount(), 1);
-    assert.ok(fs.existsSync(path.join(directory.generation(1).place, SPOOL, 'owner.json')));
-    return undefined;
-  });
-
-  it('leaves everything as it was if it cannot write the owner record', async t => {
-    const { openSync } = fs;
-    t.mock.method(fs, 'openSync', (file, ...rest) => {
-      if (path.basename(file) === 'owner.json') throw Object.assign(new Error('EDQUOT'), { code: 'EDQUOT' });
-      return openSync(file, ...rest);
-    });
-    const before = directory.newest();
-    const list = directory.readMembers(2);
-    await assert.rejects(claim(true), { code: 'EDQUOT' });
-    assert.deepEqual(directory.generations(), [1]);
-    assert.deepEqual([directory.newest(), directory.readMembers(2)], [before, list]);
-    assert.ok(fs.existsSync(path.join(directory.generation(1).place, SPOOL, 'owner.json')));
-  });
 
   it('is not held up by what is no directory of snapshot files', async () => {
     fs.rmSync(path.join(directory.generation(1).place, SPOOL), { recursive: true });
