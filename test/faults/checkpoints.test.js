@@ -34,7 +34,6 @@ const counting = {
 const record = ({ state }, times) => state.record(times);
 const tick = ({ state }) => state.tick();
 const welcomed = ({ state }, times) => state.welcomed(times);
-const checkpointed = ({ state }) => state.checkpointed();
 const counted = samples => samples.get('done_total') ?? 0;
 
 /** @param {number} checkpointInterval milliseconds; BY_HAND if the test makes the time pass */
@@ -328,19 +327,6 @@ async function watchReplacement({ cluster, require, state }, library, file) {
 
 describe('checkpoints every 100 ms', () => {
   const shared = sharedClusterWith(100);
-
-  it('a killed worker keeps what it had counted if nobody has scraped', async () => {
-    const cluster = shared();
-    const ids = [await startWorker(cluster), await startWorker(cluster)];
-    await Promise.all([cluster.inWorker(ids[1], checkpointed), cluster.inWorker(ids[1], record, 7)]);
-    await cluster.inWorker(ids[0], record);
-    await cluster.killWorker(ids[1]);
-    assert.equal(counted(await cluster.scrape()), 8);
-    // The next test counts what a worker loses that is not yet dead.
-    await Promise.all([cluster.inWorker(ids[0], checkpointed), cluster.inWorker(ids[0], record)]);
-    await cluster.killWorker(ids[0]);
-    assert.equal(counted(await cluster.scrape()), 9);
-  });
 
   it('a killed worker keeps what it had counted after it disconnected', async () => {
     const cluster = shared();

@@ -208,23 +208,6 @@ describe('a fault in a cluster that goes on', () => {
   const shared = sharedCluster({ workers: 1, worker: counting });
   const ownCount = async ({ state }) => (await state.counter.get()).values[0]?.value ?? 0;
 
-  it('a caller with much patience, who waits for a worker that hangs, holds up nobody', async () => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    await cluster.signal(id, 'SIGSTOP');
-    const patient = cluster.scrape({ timeout: LONG });
-    await cluster.inWorker(1, record);
-    // Costs one deadline, and that once.
-    assert.equal(counted(await cluster.scrape({ without: [id] })), total + 1);
-    for (let expected = total + 2; expected < total + 6; expected++) {
-      await cluster.inWorker(1, record);
-      assert.equal(counted(await cluster.scrape({ timeout: LONG })), expected);
-    }
-    await cluster.signal(id, 'SIGCONT');
-    assert.ok(counted(await patient) >= total);
-    await kill(cluster, id);
-  });
-
   it('a worker that cannot be started leaves nothing behind, however often it is tried', async () => {
     const cluster = shared();
     const { ids, total } = await startWorkers(cluster);

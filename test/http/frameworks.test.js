@@ -169,21 +169,6 @@ describe('startMetricsServer()', () => {
     assert.match(body.toString(), /^c_total 2$/m);
   });
 
-  it('the fastify plugin reports a misspelt option', async t => {
-    const emit = t.mock.method(process, 'emitWarning', () => {});
-    const application = fastify().register(fastifyMetrics, {
-      regsitry: register,
-      prefix: '/p',
-      logLevel: 'warn',
-    });
-    t.after(() => application.close());
-    await application.ready();
-    const texts = emit.mock.calls.map(call => call.arguments[0]);
-    assert.deepStrictEqual(texts, [
-      'prom-client-cluster/fastify has no option `regsitry`: did you mean `registry`?',
-    ]);
-  });
-
   it('startMetricsServer() serves an AggregatorRegistry', async t => {
     const registry = new AggregatorRegistry();
     t.after(() => registry.close());

@@ -1,14 +1,14 @@
 'use strict';
 
 const assert = require('node:assert');
-const { execFileSync, execFile } = require('node:child_process');
+const { execFileSync } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
-const { promisify } = require('node:util');
 const { gunzipSync } = require('node:zlib');
 const { Counter, Registry, register } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
+const { startCluster } = require('../fixtures/cluster-harness');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
@@ -34,6 +34,11 @@ afterEach(async () => {
 async function serve(answer) {
   server = await RecordingServer.start(answer);
   return server;
+}
+
+/** Pushes the registry of the test to its server. */
+function push(options = {}, pushed = registry) {
+  return new Pushgateway(server.url, options, pushed).push({ jobName: 'j' });
 }
 
 /** Answers with a status and a text. */
@@ -91,21 +96,19 @@ describe('Pushgateway: the request', LIMITS, () => {
 
   it("the request has the Content-Type of the registry's format", async () => {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    await new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+    await push();
     assert.strictEqual(server.last.headers['content-type'], Registry.OPENMETRICS_CONTENT_TYPE);
     assert.match(server.last.body.toString(), /# EOF\n$/);
   });
 
   it("the request has the caller's Content-Type, in any letter case", async () => {
-    await new Pushgateway(server.url, { headers: { 'CONTENT-type': 'a/b' } }, registry).push({
-      jobName: 'j',
-    });
+    await push({ headers: { 'CONTENT-type': 'a/b' } });
     assert.strictEqual(server.last.headers['content-type'], 'a/b');
   });
 
   it('the request has only the given headers if they are an array', async () => {
     const headers = ['Host', server.host, 'X-A', '1', 'Transfer-Encoding', 'chunked', 'Connection', 'close'];
-    await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
+    await push({ headers });
     assert.strictEqual(server.last.headers['x-a'], '1');
     assert.strictEqual(server.last.headers['content-type'], undefined);
     assert.strictEqual(server.last.body.toString(), EXPOSITION);
@@ -153,8 +156,6 @@ describe('Pushgateway: compression', LIMITS, () => {
 });
 
 describe('Pushgateway: the response', LIMITS, () => {
-  const push = () => new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
-
   it('a push resolves for a status below 400, without following a redirect, and rejects for others', async () => {
     let status;
     await serve((_request, response) =>
@@ -201,7 +202,7 @@ describe('Pushgateway: the response', LIMITS, () => {
         response.on('drain', more);
         more();
       });
-      const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+      const pushed = push();
       const message = `push failed with status ${status}, the response is longer than 16 MiB`;
       await assert.rejects(pushed, failsWith(message));
       await closed;
@@ -253,7 +254,7 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
       await connected;
       throw new Error('no numbers');
     };
-    const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+    const pushed = push();
     await assert.rejects(pushed, failsWith('no numbers'));
     const [socket] = await connected;
     if (!socket.destroyed) await once(socket, 'close');
@@ -311,27 +312,36 @@ describe('Pushgateway: the timeout', LIMITS, () => {
     await serve((_request, response) => response.writeHead(200).write('half'));
     const endless = { metrics: () => new Promise(() => {}) };
     for (const pushed of [registry, endless]) {
-      await assert.rejects(new Pushgateway(server.url, options, pushed).push({ jobName: 'j' }), timedOut);
+      await assert.rejects(push(options, pushed), timedOut);
     }
   });
 });
 
-describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
-  it('the metrics of a cluster are pushed for an AggregatorRegistry', async () => {
-    await serve();
-    const program = path.join(__dirname, 'fixtures/pushgateway-cluster.js');
-    await promisify(execFile)(process.execPath, [program, server.url]);
-    const [plain, gzipped, second] = server.requests;
-    assert.deepStrictEqual(
-      server.requests.map(request => `${request.method} ${request.path}`),
-      ['PUT /metrics/job/plain', 'POST /metrics/job/gzipped', 'PUT /metrics/job/second-argument'],
-    );
-    for (const text of [plain.body, gunzipSync(gzipped.body), second.body].map(String)) {
-      assert.match(text, /^work_total 3$/m);
-      assert.doesNotMatch(text, /of_the_primary/);
-    }
-    for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
-  });
+it('the metrics of a cluster are pushed for an AggregatorRegistry', LIMITS, async t => {
+  await serve();
+  const start = ({ client, cluster }) =>
+    new client.Counter({ name: 'work_total', help: 'h' }).inc(cluster.worker.id);
+  const cluster = await startCluster(t, { workers: 2, worker: { start } });
+  await cluster.run(async ({ client, aggregator }, url) => {
+    // The primary's own metrics are not part of the cluster's.
+    const registers = [aggregator, client.register];
+    new client.Gauge({ name: 'of_the_primary', help: 'h', registers }).set(1);
+    const headers = { 'Content-Encoding': 'gzip' };
+    await new client.Pushgateway(url, { timeout: 60_000 }, aggregator).push({ jobName: 'j' });
+    await new client.Pushgateway(url, { timeout: 60_000, headers }, aggregator).pushAdd({ jobName: 'j' });
+    await new client.Pushgateway(url, aggregator).push({ jobName: 'j' });
+  }, server.url);
+  const [plain, gzipped, second] = server.requests;
+  assert.deepStrictEqual(
+    server.requests.map(request => request.method),
+    ['PUT', 'POST', 'PUT'],
+  );
+  for (const text of [plain.body, gunzipSync(gzipped.body), second.body].map(String)) {
+    assert.match(text, /^work_total 3$/m);
+    assert.doesNotMatch(text, /of_the_primary/);
+  }
+  for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
+  await cluster.end();
 });
 
 describe('Pushgateway: loading the module', LIMITS, () => {

@@ -398,49 +398,30 @@ describe('in a cluster', () => {
 
   it('each worker has the limit, the overflow is added up, and clusterState() has the counts', async t => {
     const cluster = await startCluster(t, { workers: 2, worker: limited });
-    await cluster.inWorker(1, recordIn, ['a', 'b']);
-    await cluster.inWorker(2, recordIn, ['c', 'd']);
-    const before = await cluster.scrape();
-    assert.deepEqual(
-      ['a', 'b', 'c', 'd', OVERFLOW].map(a => before.get(`limited_total{a="${a}"}`)),
-      [1, 1, 1, 1, undefined],
-    );
-    assert.deepEqual(await overflowsOf(cluster), []);
-
-    await cluster.inWorker(1, recordIn, ['a', 'c', 'e']);
-    await cluster.inWorker(2, recordIn, ['e', 'f', 'g']);
-    for (let scrape = 0; scrape < 3; scrape++) {
+    const assertShown = async (expected, overflows) => {
       const samples = await cluster.scrape();
-      assert.deepEqual(
-        ['a', 'b', 'c', 'd', OVERFLOW].map(a => samples.get(`limited_total{a="${a}"}`)),
-        [2, 1, 1, 1, 5],
-      );
+      const shown = ['a', 'b', 'c', 'd', 'e', OVERFLOW].map(a => samples.get(`limited_total{a="${a}"}`));
+      assert.deepEqual(shown, expected);
       assert.equal(samples.get('roomy_total{a="x"}'), 2);
-      assert.deepEqual(await overflowsOf(cluster), [
-        'max-series limited_seconds 5',
-        'max-series limited_total 5',
-      ]);
+      assert.deepEqual(await overflowsOf(cluster), overflows);
+    };
+    const record = (worker, ...values) => cluster.inWorker(worker, recordIn, values);
+    await record(1, 'a', 'b');
+    await record(2, 'c', 'd');
+    await assertShown([1, 1, 1, 1, undefined, undefined], []);
+    await record(1, 'a', 'c', 'e');
+    await record(2, 'e', 'f', 'g');
+    for (let scrape = 0; scrape < 3; scrape++) {
+      const overflows = ['max-series limited_seconds 5', 'max-series limited_total 5'];
+      await assertShown([2, 1, 1, 1, undefined, 5], overflows);
     }
-
     await cluster.inWorker(2, ({ state }) => state.counter.remove('c'));
-    await cluster.inWorker(2, recordIn, ['e', 'h']);
-    const after = await cluster.scrape();
-    assert.deepEqual(
-      ['a', 'c', 'd', 'e', OVERFLOW].map(a => after.get(`limited_total{a="${a}"}`)),
-      [2, undefined, 1, 1, 6],
-    );
-    assert.deepEqual(await overflowsOf(cluster), [
-      'max-series limited_seconds 7',
-      'max-series limited_total 6',
-    ]);
-
-    await cluster.inWorker(2, ({ afterwards, process }) => afterwards(() => process.disconnect()));
-    await cluster.gone(2);
+    await record(2, 'e', 'h');
+    const overflows = ['max-series limited_seconds 7', 'max-series limited_total 6'];
+    await assertShown([2, 1, undefined, 1, 1, 6], overflows);
+    await cluster.endWorker(2, ({ process }) => process.disconnect());
     assert.equal((await cluster.scrape()).get('limited_total{a="overflow"}'), 6);
-    assert.deepEqual(await overflowsOf(cluster), [
-      'max-series limited_seconds 7',
-      'max-series limited_total 6',
-    ]);
+    assert.deepEqual(await overflowsOf(cluster), overflows);
     await cluster.end();
   });
 });

@@ -7,6 +7,7 @@ const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
 const http = require('node:http');
 const path = require('node:path');
+const { fastify } = require('fastify');
 const promClient = require('prom-client');
 const fastifyMetrics = require('prom-client-cluster/fastify');
 const { samples } = require('prom-client-cluster/testing');
@@ -266,6 +267,13 @@ const ENDPOINTS = [
   ['two WorkerRegistry objects, and an option without a text',
     $ => [$.threads(), $.threads({ inPlace: Object.create(null) })],
     { ours: true, warns: /^WorkerRegistry: the option 'inPlace' differs/ }],
+  ['the plugin of fastify with a misspelt option',
+    async $ => {
+      const application = fastify().register(fastifyMetrics, { regsitry: $.registry, prefix: '/p', logLevel: 'warn' });
+      $.cleanUps.push(() => application.close());
+      await application.ready();
+    },
+    { ours: true, warns: /^prom-client-cluster\/fastify has no option `regsitry`: did you mean `registry`\?$/ }],
   ['the plugin of fastify that is called', () => fastifyMetrics(), { ours: true, throws: /pass it to fastify\.register\(\)$/ }],
   ['a collect hook that throws what cannot be read',
     async $ => {

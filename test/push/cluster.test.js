@@ -127,23 +127,13 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
     it("a metric with an aggregator of the application's own is pushed as it aggregates", async () => {
       await cluster.run(({ client }) => {
         client.aggregators.largest = ([{ name, help, type, values }, ...others]) => {
-          const all = [values, ...others.map(metric => metric.values)];
-          return {
-            name,
-            help,
-            type,
-            values: [{ labels: {}, value: Math.max(...all.map(([{ value }]) => value)) }],
-          };
+          const all = [values, ...others.map(metric => metric.values)].map(([{ value }]) => value);
+          return { name, help, type, values: [{ labels: {}, value: Math.max(...all) }] };
         };
       });
-      for (const id of [1, 2]) {
-        await cluster.inWorker(
-          id,
-          ({ client }, value) =>
-            new client.Gauge({ name: 'top', help: 'h', aggregator: 'largest' }).set(value),
-          id * 3,
-        );
-      }
+      await cluster.inWorkers([1, 2], ({ client, cluster }) =>
+        new client.Gauge({ name: 'top', help: 'h', aggregator: 'largest' }).set(cluster.worker.id * 3),
+      );
       await push(cluster, shared.url, { labels });
       assert.deepStrictEqual(
         shared.receiver.seriesOf('top').map(({ value }) => value),

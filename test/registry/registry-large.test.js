@@ -87,17 +87,6 @@ describe('a registry with many series', () => {
     assert.doesNotMatch(await registry.metrics(), /^many\{/m);
   });
 
-  it('a registry with many series shows the label sets of its page even if the table is compacted', async () => {
-    const { registry, counter } = largeRegistry();
-    const expected = await registry.metrics();
-    const page = registry.metrics();
-    for (let i = 0; i < SERIES - 10; i++) counter.remove({ i, kind: 'ünïcode ☃' });
-    const small = await registry.getSingleMetricAsString('many');
-    assert.equal(small.split('\n').length, 12);
-    for (let i = 0; i < SERIES; i++) counter.inc({ i, kind: `other ${i}` });
-    assert.ok((await page) === expected, 'another page');
-  });
-
   it('a registry with many series shows the exemplars at the time of the call, whatever is recorded, removed or compacted during rendering', async t => {
     t.mock.timers.enable({ apis: ['Date'] });
     const registry = new Registry(openMetricsContentType);
