@@ -1104,7 +1104,7 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
  * Registers metrics of the process and of Node.js. They are sampled when they are read.
  *
  * @returns a function that stops all sampling; the default metrics no longer change
- * @throws {TypeError} if `runtime` names an unknown family, or `eventLoopDelayBuckets` are not ascending
+ * @throws {TypeError} if `runtime` names an unknown family
  * @throws {Error} if a metric with one of the names is already registered
  */
 export const collectDefaultMetrics: {

@@ -177,19 +177,6 @@ describe('DelayProbe', () => {
     const probes = loop.timersSet - 500;
     assert.ok(probes > 4000 && probes <= 5011, `${probes} probes of a busy loop`);
   });
-
-  it('DelayProbe counts at most a million intervals of one stall, and goes on after it', () => {
-    const { loop, run } = loopWithPhases();
-    const recorder = new Recorder();
-    const probe = new DelayProbe(20, recorder.record, loop);
-    run('busy', 1000);
-    run('blocked', 10 * 24 * 3_600_000);
-    assert.ok(recorder.calls >= 1e6 && recorder.calls < 1e6 + 100, `${recorder.calls}`);
-    const before = recorder.total;
-    run('busy', 1000);
-    probe.stop();
-    assert.ok(Math.abs(recorder.total - before - 50) <= 11, `${recorder.total - before}`);
-  });
 });
 
 describe('eventLoopDelay', () => {
@@ -236,16 +223,6 @@ describe('eventLoopDelay', () => {
     const zero = /^nodejs_eventloop_delay_seconds_count\{worker="1"\} 0$/m;
     collect({ labels: { worker: 1 } });
     assert.match(await register.metrics(), zero);
-  });
-
-  it('eventLoopDelay rejects buckets that are not finite numbers in rising order', () => {
-    for (const eventLoopDelayBuckets of [[], [1, 1], [2, 1], ['1'], [NaN], [1, Infinity], 5, '12', {}]) {
-      assert.throws(() => collect({ eventLoopDelayBuckets }), {
-        name: 'TypeError',
-        message: /^eventLoopDelayBuckets must be finite numbers in rising order: /,
-      });
-      assert.deepStrictEqual(register.getMetricsAsArray(), []);
-    }
   });
 
   it('eventLoopDelay takes the buckets of eventLoopDelayBuckets, by default from 1 ms to 10 s', () => {

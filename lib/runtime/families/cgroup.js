@@ -2,7 +2,7 @@
 
 const { defineProcessFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
-const { findMemoryFiles, findCpuFiles } = require('../sources/cgroup-files');
+const { cgroupReader } = require('../sources/cgroup-files');
 
 const MEMORY_LIMIT = 'process_cgroup_memory_limit_bytes';
 const MEMORY_USAGE = 'process_cgroup_memory_usage_bytes';
@@ -23,67 +23,61 @@ const HELPS = {
 // The workers share a cgroup, and each reads the figures of all: their sum would be a multiple.
 const OPTIONS = { aggregator: 'max' };
 
-/** @typedef {import('../../metric/gauge').Gauge} Gauge */
 /** @typedef {import('../sampling/metric-group').MetricGroup} MetricGroup */
+
+/**
+ * The metrics in the order in which their reader has them.
+ *
+ * @type {['memory' | 'cpu', string[]][]}
+ */
+const CONTROLLERS = [
+  ['memory', [MEMORY_LIMIT, MEMORY_USAGE]],
+  ['cpu', [CPU_QUOTA, CPU_THROTTLED, CPU_PERIODS, CPU_THROTTLED_PERIODS]],
+];
 
 /**
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
  */
 module.exports = defineProcessFamily(HELPS, (group, config, places) => {
-  const memory = findMemoryFiles(places);
-  const cpu = findCpuFiles(places);
-  if (memory === undefined && cpu === undefined) return false;
-  if (memory !== undefined) addMemory(group, memory);
-  if (cpu !== undefined) addCpu(group, cpu);
+  let isThere = false;
+  for (const [controller, names] of CONTROLLERS) {
+    const read = cgroupReader(controller, places);
+    if (read === undefined) continue;
+    isThere = true;
+    const followed = names.map(name => (name.endsWith('_total') ? counter(group, name) : gauge(group, name)));
+    const sample = () => {
+      for (const [i, value] of read().entries()) followed[i].update(value);
+    };
+    // Set before the first scrape: the zero of a new gauge would be a limit.
+    sample();
+    group.collectLater(
+      followed.map(({ metric }) => metric),
+      sample,
+    );
+  }
+  return isThere ? undefined : false;
 });
 module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {MetricGroup} group
- * @param {import('../sources/cgroup-files').MemoryFiles} files
+ * @param {string} name
  */
-function addMemory(group, files) {
-  const limit = group.gauge(MEMORY_LIMIT, OPTIONS);
-  const usage = group.gauge(MEMORY_USAGE, OPTIONS);
-  const sample = () => {
-    setOrRemove(limit, group.labels, files.limit());
-    setOrRemove(usage, group.labels, files.usage());
-  };
-  // Set before the first scrape: the zero of a new gauge would be a limit.
-  sample();
-  group.collectLater([limit, usage], sample);
+function counter(group, name) {
+  const metric = group.counter(name, OPTIONS);
+  return { metric, update: followTotal(metric, group.labels) };
 }
 
 /**
  * @param {MetricGroup} group
- * @param {import('../sources/cgroup-files').CpuFiles} files
+ * @param {string} name
  */
-function addCpu(group, files) {
-  const quota = group.gauge(CPU_QUOTA, OPTIONS);
-  const throttled = group.counter(CPU_THROTTLED, OPTIONS);
-  const periods = group.counter(CPU_PERIODS, OPTIONS);
-  const throttledPeriods = group.counter(CPU_THROTTLED_PERIODS, OPTIONS);
-  const followThrottled = followTotal(throttled, group.labels);
-  const followPeriods = followTotal(periods, group.labels);
-  const followThrottledPeriods = followTotal(throttledPeriods, group.labels);
-  setOrRemove(quota, group.labels, files.quota());
-  group.collectLater([quota, throttled, periods, throttledPeriods], () => {
-    setOrRemove(quota, group.labels, files.quota());
-    const throttling = files.throttling();
-    if (throttling === undefined) return;
-    followThrottled(throttling.seconds);
-    followPeriods(throttling.periods);
-    followThrottledPeriods(throttling.throttledPeriods);
-  });
-}
-
-/**
- * @param {Gauge} gauge
- * @param {Record<string, string | number>} labels
- * @param {number | undefined} value
- */
-function setOrRemove(gauge, labels, value) {
-  if (value === undefined) gauge.remove(labels);
-  else gauge.set(labels, value);
+function gauge(group, name) {
+  const metric = group.gauge(name, OPTIONS);
+  const update = (/** @type {number} */ value) => {
+    if (Number.isNaN(value)) metric.remove(group.labels);
+    else metric.set(group.labels, value);
+  };
+  return { metric, update };
 }

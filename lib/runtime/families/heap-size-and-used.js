@@ -1,7 +1,6 @@
 'use strict';
 
 const { defineFamily } = require('../sampling/metric-group');
-const { memoryUsage } = require('../sources/node-memory');
 
 const HELPS = {
   nodejs_heap_size_total_bytes: 'Process heap size from Node.js in bytes.',
@@ -18,8 +17,7 @@ module.exports = defineFamily(HELPS, group => {
   const gauges = group.names.map(name => group.gauge(name));
   const [total, used, external] = gauges;
   group.collectTogether(gauges, () => {
-    const usage = memoryUsage();
-    if (usage === undefined) return;
+    const usage = process.memoryUsage();
     total.set(group.labels, usage.heapTotal);
     used.set(group.labels, usage.heapUsed);
     if (usage.external !== undefined) external.set(group.labels, usage.external);

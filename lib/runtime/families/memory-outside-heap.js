@@ -1,7 +1,6 @@
 'use strict';
 
 const { defineFamily } = require('../sampling/metric-group');
-const { memoryUsage } = require('../sources/node-memory');
 
 const ARRAY_BUFFERS = 'nodejs_array_buffers_bytes';
 const MALLOCED = 'nodejs_malloced_memory_bytes';
@@ -21,11 +20,10 @@ module.exports = defineFamily(HELPS, group => {
   // Workers peak at different times, so the sum of their peaks means nothing.
   const peak = group.gauge(MALLOCED_PEAK, { aggregator: 'max' });
   group.collectLater([arrayBuffers, malloced, peak], () => {
-    const usage = memoryUsage();
-    if (usage !== undefined) arrayBuffers.set(group.labels, usage.arrayBuffers);
     const heap = v8.getHeapStatistics();
     malloced.set(group.labels, heap.malloced_memory);
     peak.set(group.labels, heap.peak_malloced_memory);
+    arrayBuffers.set(group.labels, process.memoryUsage().arrayBuffers);
   });
 });
 module.exports.metricNames = Object.keys(HELPS);

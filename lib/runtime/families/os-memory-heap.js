@@ -2,7 +2,6 @@
 
 const { defineProcessFamily } = require('../sampling/metric-group');
 const { isOnProcSelf, readProcSelf } = require('../sources/proc-self');
-const { memoryUsage } = require('../sources/node-memory');
 
 const RESIDENT = 'process_resident_memory_bytes';
 
@@ -24,15 +23,12 @@ const KILOBYTE = 1024;
 module.exports = defineProcessFamily(HELPS, group => {
   if (!isOnProcSelf('status')) {
     const resident = group.gauge(RESIDENT);
-    group.collectTogether([resident], () => {
-      const usage = memoryUsage();
-      if (usage !== undefined) resident.set(group.labels, usage.rss);
-    });
+    group.collectTogether([resident], () => resident.set(group.labels, process.memoryUsage().rss));
     return;
   }
   const gauges = group.names.map(name => group.gauge(name));
   group.collectLater(gauges, () => {
-    const status = readProcSelf('status') ?? '';
+    const status = readProcSelf('status');
     for (const [i, gauge] of gauges.entries()) {
       const match = LINES[i].exec(status);
       if (match !== null) gauge.set(group.labels, Number(match[1]) * KILOBYTE);

@@ -10,7 +10,7 @@ const MAX_FDS = 'process_max_fds';
  * /proc.
  */
 module.exports = defineProcessFamily({ [MAX_FDS]: 'Maximum number of open file descriptors.' }, group => {
-  const match = /^Max open files\s+(\d+)/m.exec(readProcSelf('limits') ?? '');
+  const match = /^Max open files\s+(\d+)/m.exec(readProcSelf('limits'));
   if (match === null) return false;
   const softLimit = Number(match[1]);
   const gauge = group.gauge(MAX_FDS);

@@ -10,9 +10,6 @@ module.exports = defineProcessFamily({ [OPEN_FDS]: 'Number of open file descript
   if (!isOnProcSelf('fd')) return false;
   const gauge = group.gauge(OPEN_FDS);
   const count = fileDescriptorCounter();
-  group.collectTogether([gauge], () => {
-    const descriptors = count();
-    if (descriptors !== undefined) gauge.set(group.labels, descriptors);
-  });
+  group.collectTogether([gauge], () => gauge.set(group.labels, count()));
 });
 module.exports.metricNames = [OPEN_FDS];

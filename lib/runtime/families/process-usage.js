@@ -14,11 +14,14 @@ const HELPS = {
     'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
 };
 
-/** Fields of process.resourceUsage(), by the value of their label. */
-const PAGE_FAULT_FIELDS = { minor: 'minorPageFault', major: 'majorPageFault' };
-const CONTEXT_SWITCH_FIELDS = {
-  voluntary: 'voluntaryContextSwitches',
-  involuntary: 'involuntaryContextSwitches',
+/**
+ * Fields of process.resourceUsage(), by metric and kind.
+ *
+ * @type {Record<string, Record<string, keyof NodeJS.ResourceUsage>>}
+ */
+const FIELDS = {
+  [PAGE_FAULTS]: { minor: 'minorPageFault', major: 'majorPageFault' },
+  [CONTEXT_SWITCHES]: { voluntary: 'voluntaryContextSwitches', involuntary: 'involuntaryContextSwitches' },
 };
 
 /** Uptime, page faults and context switches of the process since it started. */
@@ -26,29 +29,20 @@ module.exports = defineProcessFamily(HELPS, group => {
   if (typeof process.resourceUsage !== 'function') return false;
   // The uptime of the youngest worker falls when a worker is replaced.
   const uptime = group.gauge(UPTIME, { aggregator: 'min' });
-  const pageFaults = group.counter(PAGE_FAULTS, { labelNames: ['kind'] });
-  const contextSwitches = group.counter(CONTEXT_SWITCHES, { labelNames: ['kind'] });
-  const follow = [
-    ...followFields(pageFaults, PAGE_FAULT_FIELDS, group.labels),
-    ...followFields(contextSwitches, CONTEXT_SWITCH_FIELDS, group.labels),
-  ];
-  group.collectLater([uptime, pageFaults, contextSwitches], () => {
+  /** @type {((usage: NodeJS.ResourceUsage) => void)[]} */
+  const updates = [];
+  const counters = Object.entries(FIELDS).map(([name, fields]) => {
+    const counter = group.counter(name, { labelNames: ['kind'] });
+    for (const [kind, field] of Object.entries(fields)) {
+      const follow = followTotal(counter, { kind, ...group.labels });
+      updates.push(usage => follow(usage[field]));
+    }
+    return counter;
+  });
+  group.collectLater([uptime, ...counters], () => {
     uptime.set(group.labels, process.uptime());
     const usage = process.resourceUsage();
-    for (const update of follow) update(usage);
+    for (const update of updates) update(usage);
   });
 });
 module.exports.metricNames = Object.keys(HELPS);
-
-/**
- * @param {import('../../metric/counter').Counter} counter
- * @param {Record<string, string>} fields by kind
- * @param {Record<string, string | number>} labels
- * @returns {((usage: any) => void)[]}
- */
-function followFields(counter, fields, labels) {
-  return Object.entries(fields).map(([kind, field]) => {
-    const follow = followTotal(counter, { kind, ...labels });
-    return usage => follow(usage[field]);
-  });
-}

@@ -18,7 +18,7 @@ function activeCounts(helps, method, typeOf) {
     const total = group.gauge(group.names[1]);
     group.collectTogether([byType, total], () => {
       /** @type {string[]} */
-      const types = (host[method]?.() ?? []).map(typeOf);
+      const types = host[method]().map(typeOf);
       /** @type {Map<string, number>} */
       const counts = new Map();
       for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);

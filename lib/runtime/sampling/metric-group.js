@@ -8,6 +8,8 @@ const { Gauge } = require('../../metric/gauge');
 const { Histogram } = require('../../metric/histogram');
 const { addToRegistries } = require('../../metric/metric');
 const { REMOVED, MEASURED } = require('../../registry/metric-view');
+const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 const { sampleLater } = require('./sample-queue');
 
 /**
@@ -96,7 +98,8 @@ class MetricGroup {
   }
 
   /**
-   * Samples metrics once per scrape, whichever of them are read and in whatever order.
+   * Samples metrics once per scrape, whichever of them are read and in whatever order. What cannot be read at
+   * the moment keeps its last value: the process may be out of file descriptors.
    *
    * @param {{collect?: Function}[]} metrics of this group
    * @param {() => void | Promise<void>} sample sets their values
@@ -113,7 +116,7 @@ class MetricGroup {
         // timers replace queueMicrotask(), and would make the first sample serve for ever.
         Promise.resolve().then(() => (isSampled = false));
         result = undefined;
-        result = sample();
+        result = attempt(sample);
       }
       return result;
     };
@@ -129,7 +132,7 @@ class MetricGroup {
   collectLater(metrics, sample) {
     this.collectTogether(metrics, () =>
       sampleLater(() => {
-        if (!this.#measured.isStopped) sample();
+        if (!this.#measured.isStopped) attempt(sample);
       }),
     );
   }
@@ -208,30 +211,10 @@ class MetricGroup {
  *
  * @param {Record<string, string>} helps HELP texts by the names of the metrics
  * @param {Build} build
+ * @param {boolean} [isOfProcess] see defineProcessFamily()
  * @returns {Family}
  */
-function defineFamily(helps, build) {
-  return familyOf(helps, build, false);
-}
-
-/**
- * Defines a family that measures the whole process. The page of all threads has that of the main thread.
- *
- * @param {Record<string, string>} helps HELP texts by the names of the metrics
- * @param {Build} build
- * @returns {Family}
- */
-function defineProcessFamily(helps, build) {
-  return familyOf(helps, build, true);
-}
-
-/**
- * @param {Record<string, string>} helps
- * @param {Build} build
- * @param {boolean} isOfProcess
- * @returns {Family}
- */
-function familyOf(helps, build, isOfProcess) {
+function defineFamily(helps, build, isOfProcess = false) {
   return (registry, config, ...more) => {
     const group = new MetricGroup(helps, registry, config, isOfProcess);
     try {
@@ -242,6 +225,27 @@ function familyOf(helps, build, isOfProcess) {
     }
     return group;
   };
+}
+
+/**
+ * Defines a family that measures the whole process. The page of all threads has that of the main thread.
+ *
+ * @param {Record<string, string>} helps HELP texts by the names of the metrics
+ * @param {Build} build
+ * @returns {Family}
+ */
+function defineProcessFamily(helps, build) {
+  return defineFamily(helps, build, true);
+}
+
+/** @param {() => void | Promise<void>} sample */
+function attempt(sample) {
+  try {
+    return sample();
+  } catch (error) {
+    debug('default metrics keep their last values: %s', textOf(error));
+    return undefined;
+  }
 }
 
 /** @param {(() => void)[]} stops each is called once: the array is emptied */

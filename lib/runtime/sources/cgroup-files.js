@@ -12,6 +12,8 @@
 //
 // Reads are synchronous and modules are required at the call for the reasons that proc-self.js gives.
 
+const { readText } = require('./proc-self');
+
 /**
  * Where the files are. Tests have their own.
  *
@@ -30,106 +32,108 @@ const MICROSECONDS = 1e6;
 const NANOSECONDS = 1e9;
 
 /**
- * @typedef {object} MemoryFiles
- * @property {() => number | undefined} limit in bytes; undefined if there is none at the moment
- * @property {() => number | undefined} usage in bytes
- */
-
-/**
- * @typedef {object} CpuFiles
- * @property {() => number | undefined} quota in cores; undefined if there is none at the moment
- * @property {() => Throttling | undefined} throttling
- */
-
-/**
- * @typedef {{seconds: number, periods: number, throttledPeriods: number}} Throttling since the cgroup was
- *   created
- */
-
-/**
- * Finds the cgroup that limits the process's memory.
+ * What a controller's files in a directory have. NaN: it is not there, or has no number.
  *
- * @param {Places} [places]
- * @returns {MemoryFiles | undefined} undefined if there is no cgroup
+ * @typedef {object} Files
+ * @property {(directory: string) => number} limitIn in bytes, or in cores
+ * @property {(directory: string) => number[]} usageIn bytes; or since the cgroup was created, the seconds
+ *   that it was throttled, its periods and those that were throttled
  */
-function findMemoryFiles(places = PLACES) {
-  const hierarchy = hierarchyOf('memory', places);
-  if (hierarchy === undefined) return undefined;
-  const [max, current] =
-    hierarchy.version === 1
-      ? ['memory.limit_in_bytes', 'memory.usage_in_bytes']
-      : ['memory.max', 'memory.current'];
-  const limitIn = (/** @type {string} */ directory) => {
-    const limit = numberIn(`${directory}/${max}`);
-    return limit !== undefined && limit < NO_LIMIT ? limit : undefined;
-  };
-  const directory = tightest(hierarchy.directories, limitIn);
-  const files = { limit: () => limitIn(directory), usage: () => numberIn(`${directory}/${current}`) };
-  return files.usage() === undefined ? undefined : files;
+
+/** @type {Record<'memory' | 'cpu', Record<1 | 2, Files>>} by version */
+const FILES = {
+  memory: {
+    1: {
+      limitIn: directory => memoryLimit(numberIn(`${directory}/memory.limit_in_bytes`)),
+      usageIn: directory => [numberIn(`${directory}/memory.usage_in_bytes`)],
+    },
+    2: {
+      limitIn: directory => memoryLimit(numberIn(`${directory}/memory.max`)),
+      usageIn: directory => [numberIn(`${directory}/memory.current`)],
+    },
+  },
+  cpu: {
+    1: {
+      limitIn: directory =>
+        cores(numberIn(`${directory}/cpu.cfs_quota_us`), numberIn(`${directory}/cpu.cfs_period_us`)),
+      usageIn: directory => throttlingIn(directory, 'throttled_time', NANOSECONDS),
+    },
+    2: {
+      limitIn: directory => {
+        const [quota, period] = readText(`${directory}/cpu.max`).split(' ').map(Number);
+        return cores(quota, period);
+      },
+      usageIn: directory => throttlingIn(directory, 'throttled_usec', MICROSECONDS),
+    },
+  },
+};
+
+/**
+ * Finds the cgroup that limits the process's memory or CPU time.
+ *
+ * @param {'memory' | 'cpu'} controller
+ * @param {Places} [places]
+ * @returns {(() => number[]) | undefined} reads its limit and usage, see Files; undefined if there is no
+ *   cgroup
+ */
+function cgroupReader(controller, places = PLACES) {
+  const { version, directories } = hierarchyOf(controller, places);
+  const { limitIn, usageIn } = FILES[controller][version];
+  // The smallest limit of its ancestors is the one that takes effect.
+  let [directory] = directories;
+  let smallest = Infinity;
+  for (const each of directories) {
+    const limit = limitIn(each);
+    if (limit < smallest) [directory, smallest] = [each, limit];
+  }
+  if (directory === undefined || usageIn(directory).includes(NaN)) return undefined;
+  return () => [limitIn(directory), ...usageIn(directory)];
+}
+
+/** @param {number} bytes */
+function memoryLimit(bytes) {
+  return bytes < NO_LIMIT ? bytes : NaN;
 }
 
 /**
- * Finds the cgroup that limits the process's CPU time.
- *
- * @param {Places} [places]
- * @returns {CpuFiles | undefined} undefined if there is no cgroup
+ * @param {number} quota
+ * @param {number} period
  */
-function findCpuFiles(places = PLACES) {
-  const hierarchy = hierarchyOf('cpu', places);
-  if (hierarchy === undefined) return undefined;
-  const quotaIn = hierarchy.version === 1 ? quotaOfVersion1 : quotaOfVersion2;
-  const directory = tightest(hierarchy.directories, quotaIn);
-  const files = { quota: () => quotaIn(directory), throttling: () => throttlingIn(directory) };
-  return files.throttling() === undefined ? undefined : files;
-}
-
-/** @param {string} directory */
-function quotaOfVersion1(directory) {
-  const quota = numberIn(`${directory}/cpu.cfs_quota_us`);
-  const period = numberIn(`${directory}/cpu.cfs_period_us`);
-  return quota !== undefined && period !== undefined && quota > 0 ? quota / period : undefined;
-}
-
-/** @param {string} directory */
-function quotaOfVersion2(directory) {
-  const [quota, period] = (readText(`${directory}/cpu.max`) ?? 'max').split(' ').map(Number);
-  return quota > 0 ? quota / period : undefined;
+function cores(quota, period) {
+  return quota > 0 ? quota / period : NaN;
 }
 
 /**
  * @param {string} directory
- * @returns {Throttling | undefined}
+ * @param {string} name of the time in cpu.stat
+ * @param {number} unit how many of it a second has
+ * @returns {number[]}
  */
-function throttlingIn(directory) {
-  const stat = readText(`${directory}/cpu.stat`) ?? '';
-  const [, periods] = /^nr_periods (\d+)$/m.exec(stat) ?? [];
-  const [, throttledPeriods] = /^nr_throttled (\d+)$/m.exec(stat) ?? [];
-  const [, unit, time] = /^throttled_(usec|time) (\d+)$/m.exec(stat) ?? [];
-  if (periods === undefined || throttledPeriods === undefined || time === undefined) return undefined;
-  return {
-    periods: Number(periods),
-    throttledPeriods: Number(throttledPeriods),
-    seconds: Number(time) / (unit === 'usec' ? MICROSECONDS : NANOSECONDS),
-  };
+function throttlingIn(directory, name, unit) {
+  const stat = readText(`${directory}/cpu.stat`);
+  const [time, periods, throttled] = [name, 'nr_periods', 'nr_throttled'].map(field =>
+    Number(new RegExp(`^${field} (\\d+)$`, 'm').exec(stat)?.[1]),
+  );
+  return [time / unit, periods, throttled];
 }
 
 /**
- * The directory of the process's cgroup, followed by those of its ancestors.
- *
  * @param {string} controller
  * @param {Places} places
- * @returns {{version: 1 | 2, directories: string[]} | undefined}
+ * @returns {{version: 1 | 2, directories: string[]}} the directory of the process's cgroup, followed by those
+ *   of its ancestors; none if there is no cgroup
  */
 function hierarchyOf(controller, { root, membership }) {
-  const lines = (readText(membership) ?? '').split('\n').map(line => /^\d+:([^:]*):(.*)$/.exec(line));
-  for (const match of lines) {
-    if (match === null || !match[1].split(',').includes(controller)) continue;
-    const mount = [`${root}/${match[1]}`, `${root}/${controller}`].find(isThere);
-    return mount === undefined ? undefined : { version: 1, directories: levels(mount, match[2]) };
+  const groups = Array.from(readText(membership).matchAll(/^\d+:([^:]*):(.*)$/gm));
+  const own = groups.find(([, controllers]) => controllers.split(',').includes(controller));
+  if (own !== undefined) {
+    const [, controllers, group] = own;
+    const mount = [`${root}/${controllers}`, `${root}/${controller}`].find(isThere);
+    return { version: 1, directories: mount === undefined ? [] : levels(mount, group) };
   }
-  const unified = lines.find(match => match !== null && match[1] === '');
-  if (unified == null || !isThere(`${root}/cgroup.controllers`)) return undefined;
-  return { version: 2, directories: levels(root, unified[2]) };
+  const unified = groups.find(([, controllers]) => controllers === '');
+  const isMounted = unified !== undefined && isThere(`${root}/cgroup.controllers`);
+  return { version: 2, directories: isMounted ? levels(root, unified[2]) : [] };
 }
 
 /**
@@ -143,41 +147,9 @@ function levels(mount, group) {
   return [...parts, ''].map((_, depth) => [mount, ...parts.slice(0, parts.length - depth)].join('/'));
 }
 
-/**
- * @param {string[]} directories
- * @param {(directory: string) => number | undefined} limitIn
- * @returns {string} the one with the smallest limit, which is the one that takes effect; the first if none
- *   has one
- */
-function tightest(directories, limitIn) {
-  let [found] = directories;
-  let smallest = Infinity;
-  for (const directory of directories) {
-    const limit = limitIn(directory);
-    if (limit !== undefined && limit < smallest) [found, smallest] = [directory, limit];
-  }
-  return found;
-}
-
-/**
- * @param {string} path
- * @returns {number | undefined} undefined if the file does not hold a number
- */
+/** @param {string} path */
 function numberIn(path) {
-  const text = readText(path)?.trim();
-  return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * @param {string} path
- * @returns {string | undefined} undefined if it cannot be read at the moment
- */
-function readText(path) {
-  try {
-    return require('fs').readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return Number(readText(path).trim() || NaN);
 }
 
 /** @param {string} path */
@@ -185,4 +157,4 @@ function isThere(path) {
   return require('fs').existsSync(path);
 }
 
-module.exports = { findMemoryFiles, findCpuFiles };
+module.exports = { cgroupReader };

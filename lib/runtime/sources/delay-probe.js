@@ -18,13 +18,6 @@ const { performance } = require('perf_hooks');
 const MAX_ACTIVE_SHARE_WHEN_IDLE = 0.05;
 const INTERVALS_WHEN_IDLE = 10;
 
-/**
- * The longest stall that is counted in full, in intervals: five hours at 20 ms. To count them takes 0.1 s.
- */
-const MAX_MISSED_INTERVALS = 1e6;
-
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 const NANOSECONDS_PER_MILLISECOND = 1e6;
 
 /**
@@ -68,7 +61,7 @@ class DelayProbe {
    * @param {Clock} [clock]
    */
   constructor(interval, record, clock = SYSTEM_CLOCK) {
-    this.#interval = Math.min(interval, LONGEST_TIMER / (2 * INTERVALS_WHEN_IDLE));
+    this.#interval = interval;
     this.#record = record;
     this.#clock = clock;
     // Begins when the loop first runs a timer: the main script of a starting program delays nobody's
@@ -107,8 +100,6 @@ class DelayProbe {
    */
   #schedule(now) {
     const length = this.#weight * this.#interval;
-    const missed = Math.floor((now - this.#end) / length);
-    if (missed > MAX_MISSED_INTERVALS) this.#end += (missed - MAX_MISSED_INTERVALS) * length;
     for (;;) {
       this.#due = this.#end + this.#clock.random() * length;
       this.#end += length;

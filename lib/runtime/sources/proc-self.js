@@ -15,23 +15,34 @@ const DIRECTORY = '/proc/self';
  * @returns {boolean} whether it exists. Needs no file descriptor, so it works when the process has none left.
  */
 function isOnProcSelf(name) {
-  if (process.platform !== 'linux') return false;
-  return orUndefined(() => require('fs').statSync(`${DIRECTORY}/${name}`))() !== undefined;
+  return process.platform === 'linux' && require('fs').existsSync(`${DIRECTORY}/${name}`);
+}
+
+/**
+ * @param {string} path
+ * @returns {string} empty if it cannot be read at the moment
+ */
+function readText(path) {
+  try {
+    return require('fs').readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /**
  * @param {string} name
- * @returns {string | undefined} undefined if it cannot be read at the moment
+ * @returns {string} empty if it cannot be read at the moment
  */
 function readProcSelf(name) {
-  return orUndefined(() => require('fs').readFileSync(`${DIRECTORY}/${name}`, 'utf8'))();
+  return readText(`${DIRECTORY}/${name}`);
 }
 
 /**
  * Chooses how to count open file descriptors. Since Linux 6.2 the size of the directory is their number,
  * which takes 4 µs to read; listing the directory takes a millisecond per thousand descriptors.
  *
- * @returns {() => number | undefined} undefined if they cannot be counted at the moment
+ * @returns {() => number} throws if they cannot be counted at the moment
  */
 function fileDescriptorCounter() {
   const fs = require('fs');
@@ -39,23 +50,9 @@ function fileDescriptorCounter() {
   // Minus the descriptor that reads the directory.
   const listed = () => fs.readdirSync(directory).length - 1;
   const sized = () => fs.statSync(directory).size;
-  const hasSize = orUndefined(() => sized() === listed())();
-  return orUndefined(hasSize ? sized : listed);
+  /** @type {(() => number) | undefined} */
+  let count;
+  return () => (count ??= sized() === listed() ? sized : listed)();
 }
 
-/**
- * @template T
- * @param {() => T} read
- * @returns {() => T | undefined} undefined if `read` throws
- */
-function orUndefined(read) {
-  return () => {
-    try {
-      return read();
-    } catch {
-      return undefined;
-    }
-  };
-}
-
-module.exports = { isOnProcSelf, readProcSelf, fileDescriptorCounter };
+module.exports = { isOnProcSelf, readText, readProcSelf, fileDescriptorCounter };
