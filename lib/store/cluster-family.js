@@ -10,13 +10,12 @@ const { FamilyQuantiles } = require('./family-quantiles');
 const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
-const { RetiredTotals } = require('./retired-totals');
 const { liveRows } = require('./source-rows');
 const { CachedText } = require('./cached-text');
 const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { runThrough } = require('../event-loop/slices');
-const { kindOf, widthOf, columnMap, unionOf } = require('../series/layouts');
+const { kindOf, widthOf, unionOf } = require('../series/layouts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -39,12 +38,15 @@ const SMALL_TABLE_CELLS = 2 ** 20;
 
 /** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */
 
+/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
 /** @typedef {import('./row-map').RowMap} RowMap */
 /** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
 class ClusterFamily {
-  /** @type {Source[]} of the current scrape */
+  /** @type {Source[]} of live workers in the current scrape */
   sources = [];
+  /** @type {RetiredTotals[]} in the current scrape */
+  #retired = [];
   #scrape = 0;
   #mergedAt = 0;
   #quantiles = new FamilyQuantiles();
@@ -62,7 +64,6 @@ class ClusterFamily {
     this.rows = new FamilyRows();
     /** That of the last merge: its marks are those of all sources. */
     this.layout = definition.layout;
-    this.retired = new RetiredTotals();
   }
 
   get width() {
@@ -71,13 +72,14 @@ class ClusterFamily {
 
   /** Whether anything is left to show. */
   get isEmpty() {
-    return this.sources.length === 0 && this.retired.isEmpty;
+    return this.sources.length === 0 && this.#retired.length === 0;
   }
 
   /** @param {number} scrape */
   begin(scrape) {
     this.#scrape = scrape;
     this.sources = [];
+    this.#retired = [];
     this.#quantiles.begin();
   }
 
@@ -88,6 +90,11 @@ class ClusterFamily {
     this.sources.push(source);
   }
 
+  /** @param {RetiredTotals} totals of workers that have ended */
+  addRetired(totals) {
+    this.#retired.push(totals);
+  }
+
   /**
    * Merges the sources of a scrape.
    *
@@ -96,69 +103,45 @@ class ClusterFamily {
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, now) {
-    for (const source of this.sources) yield* this.#translate(source);
-    this.#setMarks();
+    const retired = rule === 'sum' ? this.#retired.map(totals => ({ totals, own: totals.sources() })) : [];
+    const ended = retired.flatMap(({ own }) => own);
+    for (const source of [...this.sources, ...ended]) yield* this.translate(source);
+    this.#setMarks(ended);
     this.#mergedAt = this.#scrape;
     const totals = this.#totals;
     totals.begin(this.#scrape, this.rows.count, this.layout);
     for (const source of this.sources) {
       yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
     }
-    if (rule !== 'sum') {
-      totals.finishRule(rule);
-    } else if (!this.retired.isEmpty) {
-      totals.addRetired(this.retired, now);
-      yield* totals.round();
-    } else if (this.sources.length > 1) {
-      yield* totals.round();
-    }
+    this.#noteAges(retired, now);
+    for (const source of ended) yield* totals.addSum(source);
+    if (rule !== 'sum') totals.finishRule(rule);
+    else if (this.sources.length + ended.length > 1) yield* totals.round();
     if (kindOf(this.layout).isComputed) {
       yield* this.#quantiles.merge(totals.order, this.layout.marks, rule);
     }
   }
 
   /**
-   * Adds a dead worker's last numbers to the retired totals.
+   * Totals are as old as the last source that had their label set: a live one, or one that was retired into
+   * another table.
    *
-   * @param {Source} source
+   * @param {{totals: RetiredTotals, own: Source[]}[]} retired
    * @param {number} now
    */
-  retire(source, now) {
-    const {
-      pages: [columns],
-      rows,
-      definition,
-    } = source;
-    const { retired } = this;
-    if (this.retired.isEmpty && this.sources.length === 0) this.definition = definition;
-    retired.addColumns(definition.layout);
-    const columnOf = columnMap(definition.layout, retired.layout.marks);
-    const width = columnOf.length;
-    rows.bind(this.rows);
-    runThrough(this.#translate(source));
-    for (const row of liveRows(source)) {
-      const familyRow = rows.rows[row];
-      for (let column = 0; column < width; column++) {
-        retired.add(familyRow, columnOf[column], columns[row * width + column]);
-      }
-      const digest = definition.windowed ? undefined : source.extras.digestOf?.(row);
-      if (digest !== undefined && 'centroids' in digest) retired.addDigest(familyRow, digest.centroids);
-      retired.touch(familyRow, now);
+  #noteAges(retired, now) {
+    /** @type {Map<number, number>} by row of the family */
+    const newest = new Map();
+    for (const { totals, own } of retired.length > 1 ? retired : []) {
+      totals.eachAge((row, lastSeen) => {
+        const familyRow = own[0].rows.rows[row];
+        newest.set(familyRow, Math.max(newest.get(familyRow) ?? 0, lastSeen));
+      });
     }
-  }
-
-  /**
-   * Drops the totals of dead workers for label sets that have these labels.
-   *
-   * @param {Label[]} labels
-   * @returns {number} how many label sets there were
-   */
-  removeRetired(labels) {
-    const rows = [...this.retired.rows()].filter(row =>
-      labels.every(([name, value]) => this.rows.labelOf(row, name) === value),
-    );
-    for (const row of rows) this.retired.remove(row);
-    return rows.length;
+    for (const { totals, own } of retired) {
+      const { rows } = own[0].rows;
+      totals.touch(row => (this.#totals.has(rows[row]) ? now : (newest.get(rows[row]) ?? 0)));
+    }
   }
 
   /** Drops the rows that were not in the last scrape, once they are more than half. */
@@ -168,7 +151,6 @@ class ClusterFamily {
     const { order } = this.#totals;
     if (isMerged && order.length * 2 >= this.rows.count) return;
     const rows = new Set(isMerged ? order : this.#translatedRows());
-    for (const row of this.retired.rows()) rows.add(row);
     if (rows.size * 2 < this.rows.count) this.#compact([...rows]);
   }
 
@@ -218,7 +200,7 @@ class ClusterFamily {
    * @param {Source} source
    */
   toJson(source) {
-    runThrough(this.#translate(source));
+    runThrough(this.translate(source));
     return sourceAsJson(source, liveRows(source), row => this.rows.labelsOf(source.rows.rows[row]));
   }
 
@@ -235,7 +217,7 @@ class ClusterFamily {
    *
    * @param {Source} source
    */
-  *#translate(source) {
+  *translate(source) {
     const { rows, order, rowCount } = source;
     rows.bind(this.rows);
     const count = order === undefined ? rowCount : order.length;
@@ -251,26 +233,31 @@ class ClusterFamily {
     this.#onLeftOut(`the labels of ${tooLong} series are too long`);
   }
 
-  /** The marks of this scrape: the union of all sources', sorted if they differ. */
-  #setMarks() {
-    const lists = this.sources.map(({ definition }) => definition.layout.marks);
-    if (!this.retired.isEmpty) lists.push(this.retired.layout.marks);
+  /**
+   * The marks of this scrape: the union of all sources', sorted if they differ.
+   *
+   * @param {Source[]} ended
+   */
+  #setMarks(ended) {
+    const sources = [...this.sources, ...ended];
+    const lists = sources.map(({ definition }) => definition.layout.marks);
     const marks = unionOf(lists);
     this.layout = { kind: this.layout.kind, marks };
     const { length } = marks;
-    if (lists.some(list => list.length !== length)) this.#checkSize();
+    if (lists.some(list => list.length !== length)) this.#checkSize(sources);
   }
 
   /**
    * The page has a sample for each row and bound (or quantile): bounds that differ from worker to worker
    * could make it much larger than all that was sent.
    *
+   * @param {Source[]} sources
    * @throws {RangeError}
    */
-  #checkSize() {
-    const sent = this.sources.reduce(
+  #checkSize(sources) {
+    const sent = sources.reduce(
       (sum, { rowCount, definition }) => sum + rowCount * definition.layout.marks.length,
-      this.retired.size,
+      0,
     );
     const cells = this.rows.count * this.layout.marks.length;
     if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS)) {
@@ -281,7 +268,6 @@ class ClusterFamily {
   /** @param {number[]} rows those to keep */
   #compact(rows) {
     this.rows.compact(rows);
-    this.retired.renumber(rows);
     this.#quantiles.forget();
     this.#text = new CachedText();
     this.#totals.clear();

@@ -6,8 +6,10 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
-const { isLasting, STARTS } = require('../series/layouts');
-const { encodeRetired, decodeRetired } = require('./retired-format');
+const { RetiredSource } = require('./retired-source');
+const { encodeRetired, restoreRetired } = require('./retired-snapshot');
+const { runThrough } = require('../event-loop/slices');
+const { STARTS } = require('../series/layouts');
 const { FailureCounts } = require('../source/failure-counts');
 const { beginningOf } = require('../options/thrown');
 const { debug } = require('../options/debug-log');
@@ -30,6 +32,7 @@ const REMEMBERED_DEATHS = 4096;
 class ClusterStore {
   /** @type {Map<number, WorkerSeries>} */
   #workers = new Map();
+  #retired;
   /** @type {Map<string, ClusterFamily>} by name, type and layout */
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
@@ -47,6 +50,7 @@ class ClusterStore {
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = () => performance.now() } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
+    this.#retired = new RetiredSource(now);
     /**
      * Metrics that were left out because a worker with a lower id has a metric of that name with another
      * type.
@@ -56,7 +60,7 @@ class ClusterStore {
 
   /** @returns {boolean} whether there is nothing to show */
   get isEmpty() {
-    return this.#workers.size === 0 && [...this.#families.values()].every(family => family.retired.isEmpty);
+    return this.#workers.size === 0 && this.#retired.isEmpty;
   }
 
   /**
@@ -160,13 +164,12 @@ class ClusterStore {
     this.#workers.delete(workerId);
     if (worker === undefined) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
-    const now = this.now();
-    const lasting = worker.sources.filter(({ definition }) => {
-      return isLasting(definition.type) && definition.aggregator === 'sum';
-    });
+    const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
     for (const source of lasting) {
       try {
-        this.#familyOf(source.definition).retire(source, now);
+        // Label sets that are too long are left out.
+        runThrough(this.#familyOf(source.definition).translate(source));
+        this.#retired.add(source);
       } catch (error) {
         this.countFailure('merge', source.definition.name, error);
       }
@@ -182,11 +185,7 @@ class ClusterStore {
    * @returns {number} how many label sets there were
    */
   removeRetired(labels, name) {
-    let count = 0;
-    for (const family of this.#families.values()) {
-      if (name === undefined || family.definition.name === name) count += family.removeRetired(labels);
-    }
-    return count;
+    return this.#retired.remove(labels, name);
   }
 
   /**
@@ -218,17 +217,13 @@ class ClusterStore {
         this.countFailure('merge', name, error);
       }
     }
-    for (const family of this.#families.values()) family.retired.drop(now - this.retiredMaxAge);
+    yield* this.#retired.expire(this.retiredMaxAge);
     return merged;
   }
 
   /** Encodes the retired totals. */
   encodeRetired() {
-    return encodeRetired(
-      [...this.#families.values()].filter(family => !family.retired.isEmpty),
-      this.#closed,
-      this.#retiredFailures.entries,
-    );
+    return encodeRetired(this.#retired, this.#closed, this.#retiredFailures.entries);
   }
 
   /**
@@ -237,8 +232,10 @@ class ClusterStore {
    * @param {Buffer} buffer
    */
   restoreRetired(buffer) {
-    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition), this.now());
-    for (const workerId of closed) this.#close(workerId);
+    const { workers, failures } = restoreRetired(buffer, this.#retired, (stage, name, error) =>
+      this.countFailure(stage, name, error),
+    );
+    for (const workerId of workers) this.#close(workerId);
     for (const failure of failures) this.#retiredFailures.add(...failure);
   }
 
@@ -262,9 +259,11 @@ class ClusterStore {
         family.addSource(source);
       }
     }
-    for (const family of this.#families.values()) {
-      const { name } = family.definition;
-      if (!family.retired.isEmpty && !byName.has(name)) byName.set(name, family);
+    for (const totals of this.#retired.totals) {
+      const family = this.#familyOf(totals.definition);
+      const { name } = totals.definition;
+      if (!byName.has(name)) byName.set(name, family);
+      if (byName.get(name) === family) family.addRetired(totals);
     }
     return new Set(byName.values());
   }

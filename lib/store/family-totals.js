@@ -9,9 +9,6 @@ const { VALUE_LAYOUT, kindOf, widthOf, rulesOf, columnMap, isSame, combined } = 
 
 const ROWS_PER_STEP = 8192;
 
-/** The worker id of retired digests. */
-const RETIRED = -1;
-
 // Hundreds of families are created at once.
 const NO_ROWS = new Int32Array(0);
 const NO_NUMBERS = new Float64Array(0);
@@ -20,7 +17,6 @@ const ONE_ROW = new Int32Array(1);
 
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./family-quantiles').FamilyQuantiles} FamilyQuantiles */
-/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
 
 class FamilyTotals {
   #quantiles;
@@ -88,7 +84,7 @@ class FamilyTotals {
    * @returns {boolean} whether it is the row's first occurrence
    */
   #include(row) {
-    if (this.#lastScrape[row] === this.#scrape) return false;
+    if (this.has(row)) return false;
     this.#lastScrape[row] = this.#scrape;
     this.#order[this.#orderLength++] = row;
     return true;
@@ -153,37 +149,11 @@ class FamilyTotals {
   }
 
   /**
-   * Adds the totals of dead workers.
-   *
-   * @param {RetiredTotals} retired
-   * @param {number} now milliseconds, by the store's clock
+   * @param {number} row
+   * @returns {boolean} whether a source of this scrape has it
    */
-  addRetired(retired, now) {
-    const totals = this.values;
-    const errors = this.#errors;
-    const width = this.#width;
-    const live = this.#orderLength;
-    for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
-    const rules = rulesOf(this.#layout);
-    const columnOf = columnMap(retired.layout, this.#layout.marks);
-    for (const row of retired.rows()) {
-      const to = row * width;
-      const isNew = this.#include(row);
-      if (isNew) {
-        totals.fill(0, to, to + width);
-        errors.fill(0, to, to + width);
-      }
-      for (let c = 0; c < columnOf.length; c++) {
-        const at = to + columnOf[c];
-        this.#combine(isNew ? 'sum' : (rules?.[columnOf[c]] ?? 'sum'), at, retired.sumAt(row, c));
-        errors[at] += retired.errorAt(row, c);
-      }
-      const centroids = retired.digestOf(row);
-      if (centroids !== undefined) {
-        const digest = { version: retired.version, centroids };
-        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, retired.width - 1));
-      }
-    }
+  has(row) {
+    return this.#lastScrape[row] === this.#scrape;
   }
 
   /**

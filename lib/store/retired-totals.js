@@ -1,234 +1,250 @@
 'use strict';
 
-// The totals of dead workers in one family. A counter must not fall when a worker dies, so the worker's last
-// numbers are added here, by the family's rows, with their rounding errors.
+// What ended sources had counted in one metric, by label sets: a table of totals, and one of their rounding
+// errors. A merge adds up both as it adds up any sources, so no sum falls by one ulp when a source ends.
 
-const { addTo, normalise } = require('../series/exact-sum');
+const { TableSource } = require('./table-source');
+const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
-const { VALUE_LAYOUT, widthOf, rulesOf, columnMap, unionOf, isSame, combined } = require('../series/layouts');
+const { roundingError } = require('../series/exact-sum');
+const { SeriesTable } = require('../series/series-table');
 
-/** Marks a row without retired totals. */
-const NEVER = 0;
+/** In place of a worker's id. */
+const RETIRED = -1;
 
-const NO_NUMBERS = new Float64Array(0);
-/** @type {Map<number, Float64Array>} of a family that has none: an empty Map takes 200 bytes */
-const NO_DIGESTS = new Map();
+/** When a row was seen that has been dropped. */
+const DROPPED = Infinity;
+
+let nextVersion = 1;
+
+/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./cluster-family').Source} Source */
+
+/**
+ * The digest of one row. It never changes: later observations become part of another one. So a capture that
+ * has encoded it already sees that, and has each of them once.
+ */
+class RowDigest {
+  /** @param {Float64Array} centroids */
+  constructor(centroids) {
+    this.centroids = centroids;
+    this.version = nextVersion++;
+  }
+
+  /** @returns {any[]} as TimeWindowQuantiles.slices() */
+  slices() {
+    return [{ isEmpty: this.centroids.length === 0, centroids: () => this.centroids }];
+  }
+}
+
+const NO_OBSERVATIONS = new RowDigest(new Float64Array(0));
+
+class TotalsTable extends SeriesTable {
+  /** That of the sources. */
+  overflows = 0;
+
+  get overflowCount() {
+    return this.overflows;
+  }
+}
 
 class RetiredTotals {
-  #sums = NO_NUMBERS;
-  #errors = NO_NUMBERS;
-  /** @type {Float64Array} by row: when a worker with it was retired or a live worker exposed it last, in
-   *   milliseconds, by the store's clock */
-  #lastSeen = NO_NUMBERS;
-  #count = 0;
-  /** @type {Map<number, Float64Array>} by row, of a summary without a window */
-  #digests = NO_DIGESTS;
-  #width = 0;
-  /** @type {import('../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
-  #rules = undefined;
-
-  constructor() {
-    /** @type {import('../series/layouts').Layout} with all marks that were ever retired */
-    this.layout = VALUE_LAYOUT;
-    /** Increases with each change of a digest. */
-    this.version = 0;
-  }
-
-  get isEmpty() {
-    return this.#count === 0;
-  }
-
-  /** How many numbers there are. */
-  get size() {
-    return this.#count * this.#width;
-  }
-
-  /** Numbers per row. */
-  get width() {
-    return this.#width;
-  }
+  /** @type {RowDigest[]} by row */
+  #digests = [];
+  /** @type {number[]} by row: when a source with it ended, or a live one had it last */
+  #lastSeen = [];
+  #rules;
+  #errors;
+  #source;
+  #errorSource;
 
   /**
-   * Adds columns for the marks that are missing.
-   *
-   * @param {import('../series/layouts').Layout} layout
+   * @param {Definition} definition
+   * @param {readonly string[]} labelNames
    */
-  addColumns(layout) {
-    if (this.isEmpty) {
-      this.#setLayout(layout);
-      this.#sums.fill(0);
-      this.#errors.fill(0);
-      return;
-    }
-    const marks = unionOf([this.layout.marks, layout.marks]);
-    if (isSame(marks, this.layout.marks)) return;
-    const columnOf = columnMap(this.layout, marks);
-    const union = { kind: layout.kind, marks };
-    const width = widthOf(union);
-    const rows = this.#lastSeen.length;
-    const [sums, errors] = [new Float64Array(rows * width), new Float64Array(rows * width)];
-    for (const row of this.rows()) {
-      for (let column = 0; column < this.#width; column++) {
-        const at = row * width + columnOf[column];
-        // Added and not set, because two equal bounds become one.
-        addTo(sums, errors, at, this.#sums[row * this.#width + column]);
-        errors[at] += this.#errors[row * this.#width + column];
-      }
-    }
-    this.#sums = sums;
-    this.#errors = errors;
-    this.#setLayout(union);
-  }
-
-  /** @param {import('../series/layouts').Layout} layout */
-  #setLayout(layout) {
-    this.layout = layout;
-    this.#width = widthOf(layout);
+  constructor(definition, labelNames) {
+    const { name, help, type, layout, windowed } = definition;
+    const width = widthOf(layout);
+    this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
     this.#rules = rulesOf(layout);
+    this.table = new TotalsTable(labelNames, width);
+    this.#errors = new SeriesTable(labelNames, width);
+    const viewOf = (/** @type {SeriesTable} */ table, /** @type {(row: number) => RowDigest} */ digestOf) => {
+      const more = kindOf(layout).isComputed ? { digestOf, windowed } : {};
+      return /** @type {any} */ ({ name, help, type, aggregator: 'sum', layout, table, ...more });
+    };
+    /** @type {MetricView} */
+    this.view = viewOf(this.table, row => this.#digestOf(row));
+    /** @type {MetricView} the digests belong to the totals alone */
+    this.errorView = viewOf(this.#errors, () => NO_OBSERVATIONS);
+    this.#source = new TableSource(this.view, RETIRED);
+    this.#errorSource = new TableSource(this.errorView, RETIRED);
+    this.table.listener = {
+      // Also if it was dropped: a compaction under way may have copied its digest before.
+      rowStarted: row => void delete this.#digests[row],
+      startMove: () => this.#startMove(),
+    };
+  }
+
+  /** @returns {boolean} whether nothing is left of what was added */
+  get isEmpty() {
+    return this.table.liveCount + this.table.overflowCount === 0;
+  }
+
+  /** @returns {MetricView[]} with that of the rounding errors if there are any */
+  get views() {
+    return this.#errors.liveCount === 0 ? [this.view] : [this.view, this.errorView];
+  }
+
+  /** @returns {Source[]} the same as sources */
+  sources() {
+    const hasDigests = kindOf(this.definition.layout).isComputed && !this.definition.windowed;
+    const digestOf = (/** @type {number} */ row) => this.#digestOf(row);
+    const totals = this.#source.read(hasDigests ? { digestOf } : undefined);
+    return this.#errors.liveCount === 0 ? [totals] : [totals, this.#errorSource.read()];
+  }
+
+  /** @param {number} row */
+  #digestOf(row) {
+    return this.#digests[row] ?? NO_OBSERVATIONS;
   }
 
   /**
-   * @param {number} row
-   * @param {number} column
-   * @param {number} value
-   */
-  add(row, column, value) {
-    this.#makeRoom(row);
-    const at = row * this.#width + column;
-    const rule = this.#rules?.[column] ?? 'sum';
-    if (rule !== 'sum') {
-      this.#sums[at] = this.has(row) ? combined(rule, this.#sums[at], value) : value;
-      return;
-    }
-    addTo(this.#sums, this.#errors, at, value);
-    normalise(this.#sums, this.#errors, at);
-  }
-
-  /**
-   * Adds to the error term alone.
+   * Adds a row of a source that has ended.
    *
-   * @param {number} row
-   * @param {number} column
-   * @param {number} error
+   * @param {Record<string, string>} labels
+   * @param {Float64Array} columns
+   * @param {number} at where those of the row are
+   * @param {Float64Array | undefined} centroids its digest
+   * @param {number} now milliseconds, by a clock that never jumps
    */
-  addError(row, column, error) {
-    this.#errors[row * this.#width + column] += error;
+  add(labels, columns, at, centroids, now) {
+    const { table } = this;
+    const rules = this.#rules;
+    const isNew = rules !== undefined && table.find(labels) === -1;
+    const row = table.start(labels);
+    this.#lastSeen[row] = now;
+    const page = table.pageOf(row);
+    const offset = table.offsetOf(row);
+    for (let column = 0; column < table.width; column++) {
+      const rule = isNew ? 'sum' : (rules?.[column] ?? 'sum');
+      const before = page[offset + column];
+      const added = columns[at + column];
+      const total = combined(rule, before, added);
+      page[offset + column] = total;
+      if (rule === 'sum') this.#addError(labels, column, roundingError(before, added, total));
+    }
+    if (rules !== undefined) this.#repeatOthers(labels, page, offset, rules);
+    if (centroids !== undefined && centroids.length > 0) this.#addDigest(row, centroids);
+  }
+
+  /**
+   * @param {Record<string, string>} labels
+   * @param {number} column
+   * @param {number} error NaN if the total is infinite
+   */
+  #addError(labels, column, error) {
+    if (error === 0 || !Number.isFinite(error)) return;
+    const row = this.#errors.start(labels);
+    this.#errors.pageOf(row)[this.#errors.offsetOf(row) + column] += error;
+  }
+
+  /**
+   * A merge combines both tables by the rule of each column: what is not added up is the same in both.
+   *
+   * @param {Record<string, string>} labels
+   * @param {Float64Array} page of the totals
+   * @param {number} offset
+   * @param {import('../series/layouts').Rule[]} rules
+   */
+  #repeatOthers(labels, page, offset, rules) {
+    const row = this.#errors.find(labels);
+    if (row === -1) return;
+    const start = this.#errors.offsetOf(row);
+    rules.forEach((rule, column) => {
+      if (rule !== 'sum') this.#errors.pageOf(row)[start + column] = page[offset + column];
+    });
   }
 
   /**
    * @param {number} row
    * @param {Float64Array} centroids
    */
-  addDigest(row, centroids) {
-    if (this.#digests === NO_DIGESTS) this.#digests = new Map();
-    const present = this.#digests.get(row);
-    this.#digests.set(row, present === undefined ? centroids.slice() : mergeDigests([present, centroids]));
-    this.version++;
+  #addDigest(row, centroids) {
+    const present = this.#digestOf(row).centroids;
+    const merged = present.length === 0 ? centroids.slice() : mergeDigests([present, centroids]);
+    this.#digests[row] = new RowDigest(merged);
+    // A digest that was encoded has been replaced.
+    this.table.generation++;
   }
 
   /**
-   * Records that a worker with this row was retired, or that a live worker exposes the row.
+   * Calls a function with each row, and when it was seen last.
    *
-   * @param {number} row
-   * @param {number} now milliseconds, by the store's clock
+   * @param {(row: number, lastSeen: number) => void} visit
    */
-  touch(row, now) {
-    this.#makeRoom(row);
-    if (this.#lastSeen[row] === NEVER) this.#count++;
-    this.#lastSeen[row] = now;
-  }
-
-  /** @param {number} row */
-  has(row) {
-    return row < this.#lastSeen.length && this.#lastSeen[row] !== NEVER;
-  }
-
-  /** @returns {Generator<number>} */
-  *rows() {
-    if (this.#count === 0) return;
-    for (let row = 0; row < this.#lastSeen.length; row++) if (this.#lastSeen[row] !== NEVER) yield row;
+  eachAge(visit) {
+    this.#lastSeen.forEach((lastSeen, row) => lastSeen !== DROPPED && visit(row, lastSeen));
   }
 
   /**
-   * @param {number} row
-   * @param {number} column
-   */
-  sumAt(row, column) {
-    return this.#sums[row * this.#width + column];
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} column
-   */
-  errorAt(row, column) {
-    return this.#errors[row * this.#width + column];
-  }
-
-  /** @param {number} row */
-  lastSeenAt(row) {
-    return this.#lastSeen[row];
-  }
-
-  /** @param {number} row */
-  digestOf(row) {
-    return this.#digests.get(row);
-  }
-
-  /**
-   * Drops rows that were last seen before a given time.
+   * Records when rows were seen.
    *
-   * @param {number} oldest milliseconds, by the store's clock
+   * @param {(row: number) => number} seenAt by the same clock; may be earlier than what is known
    */
-  drop(oldest) {
-    for (const row of this.rows()) if (this.#lastSeen[row] < oldest) this.remove(row);
+  touch(seenAt) {
+    this.eachAge((row, lastSeen) => (this.#lastSeen[row] = Math.max(lastSeen, seenAt(row))));
+  }
+
+  /**
+   * @param {number} oldest
+   * @returns {number[]} the rows that were not seen since
+   */
+  rowsBefore(oldest) {
+    const rows = [];
+    for (let row = 0; row < this.#lastSeen.length; row++) if (this.#lastSeen[row] < oldest) rows.push(row);
+    return rows;
   }
 
   /** @param {number} row that has totals */
   remove(row) {
-    this.#lastSeen[row] = NEVER;
-    this.#sums.fill(0, row * this.#width, (row + 1) * this.#width);
-    this.#errors.fill(0, row * this.#width, (row + 1) * this.#width);
-    this.#digests.delete(row);
-    this.#count--;
+    const { table } = this;
+    const errorRow = this.#errors.find(table.labelsOf(row));
+    if (errorRow !== -1) this.#errors.removeRow(errorRow);
+    table.removeRow(row);
+    this.#lastSeen[row] = DROPPED;
+    delete this.#digests[row];
   }
 
-  /** @param {number[]} rows the old row numbers, in the new order */
-  renumber(rows) {
-    const [sums, errors, lastSeen, width] = [this.#sums, this.#errors, this.#lastSeen, this.#width];
-    const digests = this.#digests;
-    this.#sums = new Float64Array(rows.length * width);
-    this.#errors = new Float64Array(rows.length * width);
-    this.#lastSeen = new Float64Array(rows.length);
-    this.#digests = new Map();
-    rows.forEach((old, row) => {
-      if (old >= lastSeen.length || lastSeen[old] === NEVER) return;
-      this.#lastSeen[row] = lastSeen[old];
-      this.#sums.set(sums.subarray(old * width, (old + 1) * width), row * width);
-      this.#errors.set(errors.subarray(old * width, (old + 1) * width), row * width);
-      const digest = digests.get(old);
-      if (digest !== undefined) this.#digests.set(row, digest);
-    });
+  /**
+   * Releases the memory of rows that were removed.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *compact() {
+    yield* this.table.compactionSteps();
+    yield* this.#errors.compactionSteps();
   }
 
-  /** @param {number} row */
-  #makeRoom(row) {
-    if (row < this.#lastSeen.length && this.#sums.length >= (row + 1) * this.#width) return;
-    const rows = Math.max(row + 1, this.#lastSeen.length * 2, 8);
-    this.#lastSeen = grown(this.#lastSeen, rows);
-    this.#sums = grown(this.#sums, rows * this.#width);
-    this.#errors = grown(this.#errors, rows * this.#width);
+  /** @returns {import('../series/series-table').RowMove} */
+  #startMove() {
+    /** @type {RowDigest[]} */
+    const digests = [];
+    /** @type {number[]} */
+    const lastSeen = [];
+    return {
+      copy: (old, row) => {
+        if (this.#digests[old] === undefined) delete digests[row];
+        else digests[row] = this.#digests[old];
+        lastSeen[row] = this.#lastSeen[old];
+      },
+      finish: () => {
+        this.#digests = digests;
+        this.#lastSeen = lastSeen;
+      },
+    };
   }
-}
-
-/**
- * @param {Float64Array} numbers
- * @param {number} length
- */
-function grown(numbers, length) {
-  const longer = new Float64Array(Math.max(length, numbers.length));
-  longer.set(numbers);
-  return longer;
 }
 
 module.exports = { RetiredTotals };

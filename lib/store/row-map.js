@@ -3,6 +3,7 @@
 // Maps a source's rows to the family's rows. A row is translated once, by integers: each label value of a
 // source is looked up once in the family's dictionary, and each row once in the family's index.
 
+const { labelsFrom, setLabel } = require('../series/label-form');
 const { grown } = require('../series/row-array');
 
 const NOTHING = new Int32Array(0);
@@ -62,6 +63,28 @@ class TableRowMap {
   extend(sets, rowCount) {
     this.#sets = sets;
     if (this.rows.length < rowCount) this.rows = grown(this.rows, rowCount, UNMAPPED);
+  }
+
+  /** @returns {string[]} those that rows may have */
+  get labelNames() {
+    return [...new Set([...this.#sets.labelNames, ...this.#defaults.map(([name]) => name)])];
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Record<string, string>} its labels, with default labels
+   */
+  labelsOf(row) {
+    const sets = this.#sets;
+    /** @type {Record<string, string>} */
+    const labels = {};
+    for (const label of sets.positionsOf(row)) {
+      const id = sets.idAt(row, label);
+      if (id !== 0) setLabel(labels, sets.labelNames[label], sets.valuesOf(label)[id]);
+    }
+    for (const [name, value] of this.#defaults)
+      if (!Object.hasOwn(labels, name)) setLabel(labels, name, value);
+    return labels;
   }
 
   /**
@@ -138,6 +161,22 @@ class LabelRowMap {
   constructor(labels) {
     this.#labels = labels;
     this.rows = new Int32Array(labels.length).fill(UNMAPPED);
+  }
+
+  /** @returns {string[]} those that rows have */
+  get labelNames() {
+    const names = new Set();
+    for (const row of this.#labels) for (const name of row.names) names.add(name);
+    return [...names];
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Record<string, string>}
+   */
+  labelsOf(row) {
+    const { names, values } = this.#labels[row];
+    return labelsFrom(names, values);
   }
 
   /** @param {FamilyRows} family */

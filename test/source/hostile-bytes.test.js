@@ -264,12 +264,11 @@ describe('bytes from another process', () => {
   });
 
   it('a damaged file of retired totals is restored or refused as a whole', () => {
-    const end = retired.subarray(retired.length - 8);
     let restored = 0;
     runCases(1600, random => {
       const store = new ClusterStore();
-      const input = damaged(retired, random);
-      if (random() < 0.8 && input.length >= 24) end.copy(input, input.length - 8);
+      const changed = damaged(retired, random);
+      const input = random() < 0.8 ? closed(changed) : changed;
       try {
         store.restoreRetired(input);
         restored++;
@@ -282,7 +281,7 @@ describe('bytes from another process', () => {
       textOf(store, { openMetrics: random() < 0.5 });
       return input.length;
     });
-    assert.ok(restored > 200 * effort, `${restored} restored: that is tested, too`);
+    assert.ok(restored > 100 * effort, `${restored} restored: that is tested, too`);
   });
 
   it('JSON of any form costs at most the metric that it is', () => {

@@ -121,17 +121,12 @@ class ModelPrimary {
    *   number}>>}
    */
   retired = new Map(['counter', 'histogram', 'summary'].map(name => [name, new Map()]));
-  retiredBuckets = [];
 
   retire(id, now) {
     const snapshot = this.last.get(id);
     this.last.delete(id);
     if (snapshot === undefined) return;
     for (const [name, retired] of this.retired) {
-      if (name === 'histogram') {
-        this.retiredBuckets =
-          retired.size === 0 ? snapshot.buckets : [...this.retiredBuckets, ...snapshot.buckets];
-      }
       for (const { labels, values } of snapshot.captured.get(name)) {
         const key = seriesKey('', labels);
         if (!retired.has(key)) retired.set(key, { labels, lists: [] });
@@ -180,10 +175,8 @@ class ModelPrimary {
       }
     }
     const lives = [...this.last.values()].flatMap(({ buckets }) => buckets);
-    const bounds = new Set([
-      ...lives,
-      ...(this.retired.get('histogram').size > 0 ? this.retiredBuckets : []),
-    ]);
+    const ended = [...this.retired.get('histogram').values()].flatMap(({ lists }) => lists);
+    const bounds = new Set([...lives, ...ended.flatMap(({ buckets }) => buckets)]);
     for (const { labels, lists } of this.seriesOf('histogram', now)) {
       for (const le of bounds) put('histogram_bucket', { ...labels, le }, upTo(lists, le));
       put('histogram_bucket', { ...labels, le: '+Inf' }, count(lists));

@@ -1,0 +1,112 @@
+'use strict';
+
+// The retired totals as an ordinary snapshot, in which they survive the aggregator thread. Which workers they
+// include, and the failures of these workers, are metrics beside the totals.
+
+const { WorkerSeries } = require('./worker-series');
+const { RetiredSource } = require('./retired-source');
+const { liveRows } = require('./source-rows');
+const { SnapshotSource } = require('../source/snapshot-source');
+const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
+const { VALUE_LAYOUT } = require('../series/layouts');
+const { SeriesTable } = require('../series/series-table');
+
+/** As the id of the worker. No worker has it. */
+const RETIRED_ID = 2 ** 32 - 1;
+
+// Totals are of other types.
+const WORKERS = { name: 'retired_workers', type: 'gauge', labelNames: ['id'] };
+const FAILURES = { name: 'retired_failures', type: 'gauge', labelNames: ['stage', 'metric'] };
+
+/** @typedef {import('../source/failure-counts').Failure} Failure */
+
+/**
+ * @param {RetiredSource} retired
+ * @param {Iterable<number>} workers ids
+ * @param {readonly Failure[]} failures
+ * @returns {Buffer}
+ */
+function encodeRetired(retired, workers, failures) {
+  const metrics = [
+    ...retired.metrics,
+    metricOf(
+      WORKERS,
+      Array.from(workers, id => [{ id }, 1]),
+    ),
+    metricOf(
+      FAILURES,
+      failures.map(([stage, metric, count]) => [{ stage, metric }, count]),
+    ),
+  ];
+  const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
+  return wholeSnapshot(new SnapshotSource(() => [registry]), RETIRED_ID);
+}
+
+/**
+ * @param {SnapshotSource} source
+ * @param {number} workerId
+ * @returns {Buffer} all that it has, in memory of its own
+ */
+function wholeSnapshot(source, workerId) {
+  const { chunks, bytes } = source.capture(workerId, undefined, { isLast: true });
+  const buffer = Buffer.allocUnsafeSlow(bytes);
+  let length = 0;
+  for (const chunk of chunks) {
+    buffer.set(chunk, length);
+    length += chunk.length;
+  }
+  return buffer;
+}
+
+/**
+ * @param {{name: string, type: string, labelNames: string[]}} definition
+ * @param {[labels: Record<string, unknown>, value: number][]} rows
+ */
+function metricOf({ name, type, labelNames }, rows) {
+  const table = new SeriesTable(labelNames, 1);
+  for (const [labels, value] of rows) {
+    const row = table.start(labels);
+    table.pageOf(row)[table.offsetOf(row)] = value;
+  }
+  const view = { name, help: '', type, aggregator: 'sum', layout: VALUE_LAYOUT, table };
+  return { name, [VIEW]: () => view };
+}
+
+/**
+ * Adds what an earlier thread has written. All rows count as seen now: the live workers that have them have
+ * not answered yet.
+ *
+ * @param {Buffer} buffer in an ArrayBuffer of its own
+ * @param {RetiredSource} retired
+ * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
+ *   cannot be read
+ * @returns {{workers: number[], failures: Failure[]}}
+ * @throws {import('../source/byte-buffers').SnapshotError} if the bytes are not valid; then nothing is added
+ */
+function restoreRetired(buffer, retired, onUnreadable) {
+  const series = new WorkerSeries(RETIRED_ID, onUnreadable);
+  series.apply(buffer);
+  const { sources } = series;
+  const kept = sources.filter(({ definition }) => RetiredSource.keeps(definition));
+  for (const source of kept) retired.add(source);
+  const workers = rowsOf(sources, WORKERS).map(([{ id }]) => Number(id));
+  /** @type {Failure[]} */
+  const failures = rowsOf(sources, FAILURES).map(([{ stage, metric }, count]) => [stage, metric, count]);
+  return {
+    workers: workers.filter(id => Number.isInteger(id)),
+    failures: failures.filter(([, , count]) => count >= 0),
+  };
+}
+
+/**
+ * @param {import('./cluster-family').Source[]} sources
+ * @param {{name: string, type: string}} metric
+ * @returns {[labels: Record<string, string>, value: number][]}
+ */
+function rowsOf(sources, { name, type }) {
+  const found = sources.find(({ definition }) => definition.name === name && definition.type === type);
+  if (found === undefined) return [];
+  return Array.from(liveRows(found), row => [found.rows.labelsOf(row), found.pages[0][row]]);
+}
+
+module.exports = { encodeRetired, restoreRetired };
