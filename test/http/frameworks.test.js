@@ -1,9 +1,11 @@
 'use strict';
 
-// The endpoints besides metricsHandler(): for fetch-style servers, for fastify, and on a port of their own.
+// What every endpoint does, and what is particular to those besides metricsHandler(): for fetch-style
+// servers, for fastify, and on a port of their own.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert');
+const { once } = require('node:events');
 const http = require('node:http');
 const { gunzipSync } = require('node:zlib');
 const { fastify } = require('fastify');
@@ -11,6 +13,7 @@ const {
   AggregatorRegistry,
   Counter,
   Registry,
+  metricsHandler,
   metricsResponse,
   register,
   startMetricsServer,
@@ -33,42 +36,84 @@ function get(port, { headers, method, path = '/metrics', host = '127.0.0.1' } = 
   return fetchBytes(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, headers, method);
 }
 
+/** By name: serves a registry until the test ends; resolves with what makes a request. */
+const ENDPOINTS = {
+  async 'metricsHandler()'(t, registry, options) {
+    const server = http.createServer(metricsHandler(registry, options)).listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    return request => get(server.address().port, request);
+  },
+  async 'metricsResponse()'(_, registry, options) {
+    return async ({ headers, method, path = '/metrics' }) => {
+      const request = new Request(`http://localhost${path}`, { headers, method });
+      const response = await metricsResponse(registry, request, options);
+      assert.ok(response instanceof Response);
+      const body = Buffer.from(await response.arrayBuffer());
+      return { status: response.status, headers: Object.fromEntries(response.headers), body };
+    };
+  },
+  async 'the fastify plugin'(t, registry, options) {
+    const app = fastify();
+    t.after(() => app.close());
+    await app.register(fastifyMetrics, { registry, ...options });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return request => get(app.server.address().port, request);
+  },
+  async 'startMetricsServer()'(t, registry, options) {
+    const server = await startMetricsServer({ port: 0, registry, ...options });
+    t.after(() => server.close());
+    return request => get(server.address().port, request);
+  },
+};
+
+for (const [name, open] of Object.entries(ENDPOINTS)) {
+  it(`${name} serves the page with its length, compressed, in the format and with the metrics that are asked for`, async t => {
+    const registry = smallRegistry();
+    const request = await open(t, registry, { formats: ['text', 'openmetrics'] });
+    for (const encoding of [undefined, 'gzip']) {
+      for (const [accept, contentType, page] of [
+        ['*/*', registry.contentType, await registry.metrics()],
+        [OPENMETRICS, OPENMETRICS, '# HELP c ünï ☃\n# TYPE c counter\nc_total 2\n# EOF\n'],
+      ]) {
+        const headers = { accept, 'accept-encoding': encoding ?? 'identity' };
+        const whole = await request({ headers });
+        const head = await request({ headers, method: 'HEAD' });
+        assert.strictEqual(String(encoding === undefined ? whole.body : gunzipSync(whole.body)), page);
+        assert.strictEqual(head.body.length, 0);
+        for (const each of [whole, head]) {
+          assert.strictEqual(each.status, 200);
+          assert.strictEqual(each.headers['content-type'], contentType);
+          assert.strictEqual(each.headers['content-length'], String(whole.body.length));
+          assert.strictEqual(each.headers['content-encoding'], encoding);
+          assert.strictEqual(each.headers.vary, 'Accept, Accept-Encoding');
+        }
+      }
+    }
+    const none = await request({ headers: { accept: OPENMETRICS }, path: '/metrics?name[]=none' });
+    assert.strictEqual(none.body.toString(), '# EOF\n');
+  });
+
+  it(`${name} answers with status 500, without the reason, if the registry fails`, async t => {
+    const fail = () => {
+      throw new Error('secret of /etc/shadow');
+    };
+    for (const metrics of [fail, async () => fail(), () => Promise.reject(undefined)]) {
+      const registry = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics };
+      const request = await open(t, registry, { onError });
+      const { status, headers, body } = await request({ headers: { 'accept-encoding': 'gzip' } });
+      assert.deepStrictEqual([status, body.toString()], [500, 'Metrics are not available.\n']);
+      assert.strictEqual(headers['content-type'], 'text/plain; charset=utf-8');
+      assert.strictEqual(headers['content-encoding'], undefined);
+      assert.ok(!JSON.stringify(headers).includes('secret'));
+      const head = await request({ method: 'HEAD' });
+      assert.deepStrictEqual([head.status, head.body.length], [500, 0]);
+    }
+  });
+}
+
 describe('metricsResponse()', () => {
-  const request = (init, query = '') => new Request(`http://localhost/metrics${query}`, init);
-
-  it('a Response has the page, with its length', async () => {
-    const registry = smallRegistry();
-    const response = await metricsResponse(registry, request());
-    assert.ok(response instanceof Response);
-    assert.strictEqual(response.status, 200);
-    assert.deepStrictEqual(Object.fromEntries(response.headers), {
-      'content-type': Registry.PROMETHEUS_CONTENT_TYPE,
-      'content-length': String(Buffer.byteLength(await registry.metrics())),
-      vary: 'Accept-Encoding',
-    });
-    assert.strictEqual(await response.text(), await registry.metrics());
-  });
-
-  it('the request chooses encoding, format and metrics', async () => {
-    const headers = { 'accept-encoding': 'gzip', accept: OPENMETRICS };
-    const response = await metricsResponse(smallRegistry(), request({ headers }, '?name[]=c_total'), {
-      formats: ['text', 'openmetrics'],
-    });
-    const body = Buffer.from(await response.arrayBuffer());
-    assert.strictEqual(response.headers.get('content-encoding'), 'gzip');
-    assert.strictEqual(response.headers.get('content-length'), String(body.length));
-    assert.match(gunzipSync(body).toString(), /^# HELP c ünï ☃\n# TYPE c counter\nc_total 2\n# EOF\n$/);
-  });
-
-  it('HEAD has the headers of GET and no body', async () => {
-    const registry = smallRegistry();
-    const [head, whole] = [
-      await metricsResponse(registry, request({ method: 'HEAD' })),
-      await metricsResponse(registry, request()),
-    ];
-    assert.deepStrictEqual([...head.headers], [...whole.headers]);
-    assert.strictEqual(head.body, null);
-  });
+  const request = init => new Request('http://localhost/metrics', init);
 
   it('a cluster gets the timeout of the scraper', async () => {
     const asked = [];
@@ -118,9 +163,6 @@ describe('the fastify plugin', () => {
     assert.deepStrictEqual([status, body.toString()], [200, await registry.metrics()]);
     assert.strictEqual(headers['x-hook'], 'yes');
     assert.strictEqual(headers.vary, 'Origin, Accept, Accept-Encoding');
-    const some = await get(port, { headers: { accept: OPENMETRICS }, path: '/metrics?name[]=none' });
-    assert.strictEqual(some.body.toString(), '# EOF\n');
-    assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
     assert.strictEqual((await get(port, { headers: { authorization: 'none' } })).status, 401);
     assert.strictEqual((await get(port, { path: '/global' })).body.toString(), await register.metrics());
     assert.strictEqual((await app.inject('/metrics')).body, await registry.metrics());
@@ -152,7 +194,6 @@ describe('startMetricsServer()', () => {
     assert.deepStrictEqual([root.status, root.body.toString()], [404, 'Metrics are at /metrics.\n']);
     const post = await get(port, { method: 'POST' });
     assert.deepStrictEqual([post.status, post.headers.allow], [405, 'GET, HEAD']);
-    assert.strictEqual((await get(port, { method: 'HEAD' })).status, 200);
   });
 
   it('startMetricsServer() takes a registry, a path and the options of metricsHandler()', async t => {

@@ -88,23 +88,6 @@ test('the handler rejects with what it wants if it gets objects of a framework',
   }
 });
 
-for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE]) {
-  test(`a registry is served with its length as ${contentType.split(';')[0]}, compressed if the scraper accepts gzip`, async t => {
-    const registry = smallRegistry(contentType);
-    const port = await serve(t, metricsHandler(registry));
-    for (const encoding of [undefined, 'gzip']) {
-      const { status, headers, body } = await get(port, { headers: { 'accept-encoding': encoding ?? '' } });
-      assert.strictEqual(status, 200);
-      const text = encoding === undefined ? body : gunzipSync(body);
-      assert.strictEqual(text.toString(), await registry.metrics());
-      assert.strictEqual(headers['content-type'], contentType);
-      assert.strictEqual(headers['content-length'], String(body.length));
-      assert.strictEqual(headers['content-encoding'], encoding);
-      assert.strictEqual(headers.vary, 'Accept-Encoding');
-    }
-  });
-}
-
 test('Accept-Encoding chooses gzip', async () => {
   const accepting = ['gzip', 'GZIP', 'x-gzip', '*'];
   accepting.push('deflate, gzip;q=0.5, br', 'gzip;q=1.0, identity; q=0.5, *;q=0');
@@ -117,18 +100,6 @@ test('Accept-Encoding chooses gzip', async () => {
     await metricsHandler(cluster)(req, res);
     assert.strictEqual(cluster.asked[0].gzip, accepting.includes(header), header);
     assert.strictEqual(written.headers['content-encoding'], cluster.asked[0].gzip ? 'gzip' : undefined);
-  }
-});
-
-test('HEAD returns the headers of GET and no body', async t => {
-  const port = await serve(t, metricsHandler(smallRegistry()));
-  for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
-    const [head, whole] = [await get(port, { headers, method: 'HEAD' }), await get(port, { headers })];
-    assert.strictEqual(head.status, 200);
-    assert.strictEqual(head.body.length, 0);
-    for (const name of ['content-type', 'content-length', 'content-encoding', 'vary']) {
-      assert.strictEqual(head.headers[name], whole.headers[name]);
-    }
   }
 });
 
@@ -145,31 +116,6 @@ test('Vary keeps the values that a middleware has set', async () => {
     assert.strictEqual(written.headers.vary, after);
   }
 });
-
-for (const [name, metrics] of [
-  ['rejects', () => Promise.reject(new Error('secret of /etc/shadow'))],
-  ['rejects with nothing', () => Promise.reject(undefined)],
-  [
-    'throws',
-    () => {
-      throw new Error('secret of /etc/shadow');
-    },
-  ],
-]) {
-  test(`a registry that ${name} causes status 500 without the reason`, async t => {
-    const registry = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics };
-    const port = await serve(t, metricsHandler(registry));
-    const headers = { 'accept-encoding': 'gzip' };
-    const answer = await get(port, { headers });
-    assert.strictEqual(answer.status, 500);
-    assert.strictEqual(answer.body.toString(), 'Metrics are not available.\n');
-    assert.strictEqual(answer.headers['content-type'], 'text/plain; charset=utf-8');
-    assert.strictEqual(answer.headers['content-encoding'], undefined);
-    assert.ok(!JSON.stringify(answer.headers).includes('secret'));
-    const head = await get(port, { headers, method: 'HEAD' });
-    assert.deepStrictEqual([head.status, head.body.length], [500, 0]);
-  });
-}
 
 /** A registry whose hook counts scrapes and waits until it is released. */
 function gatedRegistry() {

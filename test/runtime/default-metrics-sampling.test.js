@@ -40,41 +40,10 @@ function names() {
 }
 
 describe('nodejs_gc_duration_seconds', () => {
-  /** Counts per kind, by an observer of the test's own. */
-  function referenceCounts(t) {
-    const counts = {};
-    const { constants } = perfHooks;
-    const count = entries => {
-      for (const { detail } of entries) {
-        const [key] = Object.entries(constants).find(
-          ([name, value]) => name.startsWith('NODE_PERFORMANCE_GC_M') && value === detail.kind,
-        ) ?? ['NODE_PERFORMANCE_GC_OTHER'];
-        const kind = key.slice('NODE_PERFORMANCE_GC_'.length).toLowerCase();
-        counts[kind] = (counts[kind] ?? 0) + 1;
-      }
-    };
-    const observer = new perfHooks.PerformanceObserver(list => count(list.getEntries()));
-    observer.observe({ entryTypes: ['gc'] });
-    t.after(() => observer.disconnect());
-    return () => {
-      count(observer.takeRecords());
-      return counts;
-    };
-  }
-
   async function countOf(kind) {
     const { values } = await register.getSingleMetric('nodejs_gc_duration_seconds').get();
     return values.find(({ metricName, labels }) => /_count$/.test(metricName) && labels.kind === kind)?.value;
   }
-
-  it('nodejs_gc_duration_seconds counts all collections that follow one another at once', async t => {
-    collect();
-    const reference = referenceCounts(t);
-    for (let i = 0; i < 20; i++) collectGarbage();
-    const major = await countOf('major');
-    assert.ok(major >= 20, `${major}`);
-    assert.strictEqual(major, reference().major);
-  });
 
   it('nodejs_gc_duration_seconds has a collection in the next scrape, with its duration', async () => {
     collect();
