@@ -14,6 +14,7 @@ const { HOOK_FAILURES } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
 
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
@@ -208,18 +209,6 @@ function warn(error) {
   unref(setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS));
   const [line] = (reasonOf(error) ?? textOf(error)).split('\n');
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
-}
-
-/**
- * @param {unknown} error
- * @returns {string}
- */
-function textOf(error) {
-  try {
-    return String(error);
-  } catch {
-    return 'an error that cannot be printed';
-  }
 }
 
 module.exports = { MetricsEndpoint, OPTION_NAMES };

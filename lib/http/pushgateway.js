@@ -151,13 +151,8 @@ function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, meth
       request.destroy?.();
     };
     request.on('error', reject);
-    // A response that upgrades the connection is none that anybody reads.
-    request.on('upgrade', (response, socket) => {
-      reject(
-        new Error(`push failed with status ${response.statusCode}, the gateway upgrades the connection`),
-      );
-      socket.destroy();
-    });
+    // Such a response is none that anybody reads.
+    request.on('upgrade', () => fail(new Error('push failed, the gateway upgrades the connection')));
     request.on('timeout', () => fail(new Error('Pushgateway request timed out')));
     const { headers } = /** @type {any} */ (requestOptions);
     if (isDelete) request.end();

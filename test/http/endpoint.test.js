@@ -420,7 +420,7 @@ describe('a scrape that fails', () => {
     assert.deepStrictEqual(
       warnings,
       ['first', 'fourth'].map(text => [
-        `A scrape of the metrics failed: Error: ${text}`,
+        `A scrape of the metrics failed: ${text}`,
         'PROM_CLIENT_CLUSTER_SCRAPE',
       ]),
     );
