@@ -8,7 +8,6 @@ const { textOf } = require('../options/thrown');
 
 /** Prometheus waits as long by default. */
 const TIMEOUT = 10_000;
-const MAX_BYTES = 256 * 1024 * 1024;
 
 const MAX_LINE = 200;
 
@@ -20,13 +19,13 @@ const STAYS = /nodejs_active_(?:handles|requests|resources)_total$/;
  *
  * @param {string} address URL; without a scheme http
  * @param {(text: string) => void} write
- * @param {{timeout?: number, maxBytes?: number}} [limits] milliseconds for all of the page, and its length
+ * @param {{timeout?: number}} [limits] milliseconds for all of the page
  * @returns {Promise<number>} exit status: 0, 1 if the page has problems, 2 if there is no page
  */
-async function check(address, write, { timeout = TIMEOUT, maxBytes = MAX_BYTES } = {}) {
+async function check(address, write, { timeout = TIMEOUT } = {}) {
   let text;
   try {
-    text = await fetchPage(address, timeout, maxBytes);
+    text = await fetchPage(address, timeout);
   } catch (error) {
     write(`${address}: ${reasonOf(error, timeout)}`);
     return 2;
@@ -51,22 +50,14 @@ async function check(address, write, { timeout = TIMEOUT, maxBytes = MAX_BYTES }
 /**
  * @param {string} address
  * @param {number} timeout milliseconds
- * @param {number} maxBytes
  * @returns {Promise<string>}
  * @throws {Error} if there is none
  */
-async function fetchPage(address, timeout, maxBytes) {
+async function fetchPage(address, timeout) {
   const { url, authorization } = parse(address);
   const headers = { accept: 'text/plain;version=0.0.4,*/*;q=0.1', ...authorization };
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeout) });
-  const decoder = new TextDecoder();
-  let text = '';
-  let length = 0;
-  for await (const chunk of /** @type {any} */ (response.body) ?? []) {
-    length += chunk.length;
-    if (length > maxBytes) throw new Error(`the page has more than ${maxBytes} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
+  const text = await response.text();
   if (response.ok) return text;
   throw new Error(`status ${response.status}: ${text.split('\n', 1)[0].slice(0, MAX_LINE)}`);
 }

@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { installedCopies, manifestOf, ancestors } = require('./installed-copies');
+const { installedCopies, ancestors } = require('./installed-copies');
 const { findUndefinedLabels } = require('./undefined-labels');
 const { placesFor } = require('../spool/places');
 const { pathOfGroup } = require('../cluster/group/group-names');
@@ -45,7 +45,7 @@ function doctor(directory, paths, write) {
     ...aboutDashboards(directory, paths),
   ];
   for (const { state, text } of findings) write(`${state.padEnd(4)}  ${text}`);
-  if (others.length > 0) write(stepsFor(project, others));
+  if (others.length > 0) write(steps());
   const count = findings.filter(({ state }) => state === 'todo').length;
   write(count === 0 ? '\nNothing is to be done.' : `\nTo be done: ${count}`);
   return count === 0 ? 0 : 1;
@@ -85,11 +85,9 @@ function aboutCopies(project, copies, others) {
     return { state: /** @type {Finding['state']} */ (others.includes(copy) ? 'todo' : 'ok'), text };
   });
   const own = copies.filter(copy => !others.includes(copy));
-  if (copies.length === 0 && isPnpmRoot(project)) {
-    const text = 'No client is installed in the root of this workspace: call `doctor` in its packages';
+  if (own.length === 0) {
+    const text = `${OWN_NAME} is not installed here (in a workspace, call \`doctor\` in its packages): ${INSTALL}`;
     findings.push({ state: 'todo', text });
-  } else if (own.length === 0) {
-    findings.push({ state: 'todo', text: `${OWN_NAME} is not installed here: ${INSTALL}` });
   }
   if (own.length > 1) {
     const text =
@@ -102,23 +100,13 @@ function aboutCopies(project, copies, others) {
 
 /**
  * @param {string} project
- * @returns {boolean} whether its node_modules does not lead to the packages of its workspace
- */
-function isPnpmRoot(project) {
-  const file = path.join(project, 'pnpm-workspace.yaml');
-  return fs.existsSync(file) && /^packages:/m.test(fs.readFileSync(file, 'utf8'));
-}
-
-/**
- * @param {string} project
  * @param {Copy} copy
  */
 function usersOf(project, { users }) {
   const texts = users.map(({ name, version, range, directory }) =>
     directory === project ? 'this application' : `${`${name} ${version}`.trim()} (needs ${range})`,
   );
-  const rest = texts.length > MAX_LINES ? [`${texts.length - MAX_LINES} more`] : [];
-  return [...texts.slice(0, MAX_LINES), ...rest].join(', ');
+  return texts.join(', ');
 }
 
 /** @returns {Finding} */
@@ -192,18 +180,8 @@ function aboutDashboards(directory, paths) {
   return [...list, { state: 'note', text }];
 }
 
-/**
- * @param {string} project
- * @param {Copy[]} others
- * @returns {string} how they are replaced
- */
-function stepsFor(project, others) {
-  const { dependencies, devDependencies, optionalDependencies } = manifestOf(project);
-  const direct = { ...dependencies, ...devDependencies, ...optionalDependencies };
-  const users = others.flatMap(copy => copy.users).filter(({ directory }) => directory !== project);
-  const names = [...new Set(users.map(({ name }) => name))];
-  // npm would add others to package.json.
-  const again = names.every(name => Object.hasOwn(direct, name)) ? names.join(' ') : '';
+/** @returns {string} how other copies are replaced */
+function steps() {
   return `
 One copy for all packages (in a workspace: in the package.json of its root):
 
@@ -220,7 +198,9 @@ overrides:
 ${NAMES.map(name => `  '${name}': ${TARGET}`).join('\n')}
 
 3. yarn install, or pnpm dedupe. npm install leaves what is installed as it is; with npm:
-${again && `   npm install ${again}\n   or:\n`}   rm -rf node_modules package-lock.json && npm install`;
+   npm install NAME, for each package above that is to be done
+   or, if it is not in your package.json:
+   rm -rf node_modules package-lock.json && npm install`;
 }
 
 /** @param {string} target */

@@ -74,9 +74,9 @@ function packagesOf(project) {
  * @returns {string[]} names of packages
  */
 function namesIn(place) {
-  return listed(place).flatMap(name => {
+  return listed(place).flatMap(({ name }) => {
     if (name.startsWith('.')) return [];
-    return name.startsWith('@') ? listed(path.join(place, name)).map(each => `${name}/${each}`) : name;
+    return name.startsWith('@') ? listed(path.join(place, name)).map(each => `${name}/${each.name}`) : name;
   });
 }
 
@@ -114,10 +114,13 @@ function manifestOf(directory) {
   }
 }
 
-/** @param {string} directory */
+/**
+ * @param {string} directory
+ * @returns {import('node:fs').Dirent[]} none if it cannot be read
+ */
 function listed(directory) {
   try {
-    return fs.readdirSync(directory);
+    return fs.readdirSync(directory, { withFileTypes: true });
   } catch {
     return [];
   }
@@ -132,4 +135,4 @@ function realPath(file) {
   }
 }
 
-module.exports = { installedCopies, manifestOf, ancestors };
+module.exports = { installedCopies, ancestors, listed };

@@ -5,10 +5,9 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { listed } = require('./installed-copies');
 
 const MATCHER = /[A-Za-z_]\w*\s*(?:!=|=~|!~|=)\s*\\*["']((?:[^"'\\]*\|)?undefined(?:\|[^"'\\]*)?)\\*["']/g;
-const MAX_BYTES = 16 * 1024 * 1024;
-const MAX_FILES = 20_000;
 
 /**
  * @param {string[]} paths files, or directories with JSON and YAML files
@@ -17,10 +16,9 @@ const MAX_FILES = 20_000;
  */
 function findUndefinedLabels(paths) {
   const found = [];
-  let count = 0;
-  for (const file of filesOf(paths)) {
-    if (++count > MAX_FILES) break;
-    for (const [i, line] of linesOf(file).entries()) {
+  const files = paths.flatMap(each => (fs.statSync(each).isDirectory() ? filesIn(each) : each));
+  for (const file of files) {
+    for (const [i, line] of fs.readFileSync(file, 'utf8').split('\n').entries()) {
       for (const [text, values] of line.matchAll(MATCHER)) {
         // With an empty alternative, the query finds series without the label, too: `=~"undefined|"`.
         if (!values.split('|').includes(''))
@@ -32,43 +30,16 @@ function findUndefinedLabels(paths) {
 }
 
 /**
- * @param {string[]} paths
- * @returns {Generator<string>}
- */
-function* filesOf(paths) {
-  for (const each of paths) {
-    if (fs.statSync(each).isDirectory()) yield* filesIn(each);
-    else yield each;
-  }
-}
-
-/**
  * @param {string} directory
- * @returns {Generator<string>} without those of packages, and hidden ones
+ * @returns {string[]} without those of packages, and hidden ones
  */
-function* filesIn(directory) {
-  let entries;
-  try {
-    entries = fs.readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return;
-  }
-  for (const entry of entries) {
+function filesIn(directory) {
+  return listed(directory).flatMap(entry => {
     const file = path.join(directory, entry.name);
-    if (entry.name === 'node_modules' || entry.name.startsWith('.')) continue;
-    if (entry.isDirectory()) yield* filesIn(file);
-    else if (entry.isFile() && /\.(json|ya?ml)$/i.test(entry.name)) yield file;
-  }
-}
-
-/** @param {string} file */
-function linesOf(file) {
-  try {
-    if (fs.statSync(file).size > MAX_BYTES) return [];
-    return fs.readFileSync(file, 'utf8').split('\n');
-  } catch {
-    return [];
-  }
+    if (entry.name === 'node_modules' || entry.name.startsWith('.')) return [];
+    if (entry.isDirectory()) return filesIn(file);
+    return entry.isFile() && /\.(json|ya?ml)$/i.test(entry.name) ? [file] : [];
+  });
 }
 
 module.exports = { findUndefinedLabels };

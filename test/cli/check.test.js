@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const http = require('node:http');
 const path = require('node:path');
 const { it } = require('node:test');
-const zlib = require('node:zlib');
 const { check } = require('../../lib/cli/check');
 const { Registry, Counter, collectDefaultMetrics, metricsHandler } = require('../..');
 const { Program } = require('../fixtures/program');
@@ -98,18 +97,6 @@ it('check does not wait for a page that does not begin or does not end', async t
       lines: [`${url}: no complete answer within 50 ms`],
     });
   }
-});
-
-it('check does not read more than its limit, whatever a compressed page expands to', async t => {
-  const page = zlib.gzipSync(`# ${'x'.repeat(100_000)}\n`);
-  const url = await serve(t, (_, response) =>
-    response.writeHead(200, { 'content-encoding': 'gzip' }).end(page),
-  );
-  assert.equal((await checked(url, { maxBytes: 200_000 })).status, 0);
-  assert.deepEqual(await checked(url, { maxBytes: 50_000 }), {
-    status: 2,
-    lines: [`${url}: the page has more than 50000 bytes`],
-  });
 });
 
 it('check sends the user of the URL, and asks for Prometheus text', async t => {
