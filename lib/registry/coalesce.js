@@ -1,15 +1,13 @@
 'use strict';
 
-// Scrapes of one process share runs, as those of a cluster share rounds (cluster/primary/scrape-rounds.js),
-// so many concurrent scrapers cost no more than two: `collect` hooks run once for all of them, and each
-// format is written once.
+// Scrapes of one process share runs, as those of a cluster share rounds (cluster/primary/scrape-rounds.js):
+// `collect` hooks run once for all of them, and each format is written once.
 
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../exposition/page-format');
 const { unavailable } = require('./unavailable');
-const { unref } = require('../event-loop/timers');
+const { Batches } = require('../event-loop/batches');
 
-// A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
-// start another.
+// A `collect` hook that never finishes must not delay scrapes forever.
 const HUNG_MILLISECONDS = 5000;
 
 /** @typedef {import('../exposition/page-format').PageFormat} PageFormat */
@@ -22,64 +20,43 @@ const HUNG_MILLISECONDS = 5000;
  *   many selections
  */
 function coalesceByRegistry(run) {
-  /** @type {WeakMap<object, ReturnType<typeof coalesce>>} */
+  /** @type {WeakMap<object, (format: PageFormat) => Promise<Buffer>>} */
   const pages = new WeakMap();
   return (registry, format) => {
-    const page = pages.get(registry) ?? coalesce(formats => run(registry, formats));
-    pages.set(registry, page);
+    let page = pages.get(registry);
+    if (page === undefined) {
+      page = coalesce(formats => {
+        const written = run(registry, formats);
+        return formats.map(async (_, i) => (await written)[i]);
+      }, HUNG_MILLISECONDS);
+      pages.set(registry, page);
+    }
     return page(format);
   };
 }
 
 /**
- * A call never shares a run that began before it, because the numbers of that run may be older than the call.
- * It gets the next one.
- *
- * @param {(formats: PageFormat[]) => Promise<Buffer[]>} run
- * @returns {(format: PageFormat) => Promise<Buffer>}
+ * @template {PageFormat} F
+ * @template P
+ * @param {(formats: F[]) => Promise<P>[]} run returns a page for each of several different formats
+ * @param {number} milliseconds calls do not wait longer for the end of a run that began before them
+ * @returns {(format: F) => Promise<P>} rejects if concurrent calls have too many selections
  */
-function coalesce(run) {
-  /** @type {Promise<void> | undefined} settles when the youngest run has ended or hangs */
-  let ended;
-  /**
-   * @type {{formats: Map<string, PageFormat>, pages: Promise<Map<string, Buffer>>} | undefined} the run after
-   *   it
-   */
-  let next;
-
-  /** @param {Map<string, PageFormat>} formats by key */
-  function start(formats) {
-    next = undefined;
-    const pages = run([...formats.values()]);
-    /** @type {Promise<void>} */
-    const own = new Promise(resolve => {
-      const timer = unref(setTimeout(resolve, HUNG_MILLISECONDS));
-      const stop = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      pages.then(stop, stop);
-    });
-    ended = own.then(() => {
-      // Only the youngest run is followed, so none has replaced it.
-      ended = undefined;
-    });
-    return pages.then(list => new Map(Array.from(formats.keys(), (key, i) => [key, list[i]])));
-  }
-
+function coalesce(run, milliseconds) {
+  /** @type {Batches<{format: F, resolve: (page: Promise<P>) => void}>} */
+  const calls = new Batches(async batch => {
+    const formats = new Map(batch.map(({ format }) => [JSON.stringify(format), format]));
+    const written = run([...formats.values()]);
+    const pages = new Map(Array.from(formats.keys(), (key, i) => [key, written[i]]));
+    for (const { format, resolve } of batch)
+      resolve(/** @type {Promise<P>} */ (pages.get(JSON.stringify(format))));
+    await Promise.allSettled(written);
+  }, milliseconds);
   return async format => {
-    const key = JSON.stringify(format);
-    if (next === undefined && ended !== undefined) {
-      /** @type {Map<string, PageFormat>} */
-      const formats = new Map();
-      next = { formats, pages: ended.then(() => start(formats)) };
-    }
-    if (next !== undefined && hasTooManySelections(next.formats.values(), format))
-      throw unavailable(TOO_MANY_SELECTIONS);
-    next?.formats.set(key, format);
-    const pages = await (next?.pages ?? start(new Map([[key, format]])));
-    return /** @type {Buffer} */ (pages.get(key));
+    const others = Array.from(calls.waiting, call => call.format);
+    if (hasTooManySelections(others, format)) throw unavailable(TOO_MANY_SELECTIONS);
+    return new Promise(resolve => calls.add({ format, resolve }));
   };
 }
 
-module.exports = { coalesceByRegistry };
+module.exports = { coalesce, coalesceByRegistry };

@@ -146,7 +146,8 @@ for (const encoding of [undefined, 'gzip']) {
     };
 
     scrape();
-    assert.strictEqual(releases.length, 1, 'the first scrape starts at once');
+    await settled();
+    assert.strictEqual(releases.length, 1, 'the first scrape waits for nothing');
     for (let i = 0; i < 50; i++) {
       requests.inc();
       scrape();
@@ -181,6 +182,7 @@ test('a scrape whose collect hook never finishes delays later ones by five secon
     return { done: handler(req, res), written };
   };
   scrape();
+  await settled();
   const late = [scrape(), scrape()];
   t.mock.timers.tick(4999);
   await settled();
@@ -191,6 +193,7 @@ test('a scrape whose collect hook never finishes delays later ones by five secon
   releases[1]();
   await Promise.all(late.map(({ done }) => done));
   const next = scrape();
+  while (releases.length < 3) await settled();
   releases[2]();
   await next.done;
   assert.strictEqual(next.written.ended, 1);

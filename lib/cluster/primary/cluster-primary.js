@@ -228,8 +228,7 @@ class ClusterPrimary {
     this.#own?.startAgain();
     // At once and not with the next scrape, because the numbers of a worker that dies until then would be
     // lost.
-    if (!this.#rounds.isCollecting)
-      this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
+    this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
 
   #welcomeAll() {

@@ -11,8 +11,6 @@ class ScrapeRound {
   isAnswered = false;
   /** @type {Map<number, number>} when they were asked, by the ids of the workers that have not answered */
   waiting = new Map();
-  /** @type {Set<number>} ids of workers that a caller who left early would have had asked again */
-  again = new Set();
   #onProgress = () => {};
 
   /** @param {Set<ScrapeCaller>} callers */

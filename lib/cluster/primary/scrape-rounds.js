@@ -13,6 +13,7 @@ const { ThreadLostError } = require('./thread-backend');
 const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
 const { pageBytes, withHookFailures } = require('../../exposition/page-bytes');
+const { Batches } = require('../../event-loop/batches');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { unref } = require('../../event-loop/timers');
@@ -61,24 +62,15 @@ class ScrapeRounds {
   #cluster;
   /** @type {Set<ScrapeRound>} under way, in order of their start */
   #rounds = new Set();
-  /** @type {Set<ScrapeCaller>} that came while a round was collecting */
-  #next = new Set();
-  /** @type {NodeJS.Timeout | undefined} until the next round starts while others are under way */
-  #overlap = undefined;
+  /** @type {Batches<ScrapeCaller>} that share rounds */
+  #callers = new Batches(callers => this.#runRound(callers), OVERLAP_MILLISECONDS);
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
-  /** @type {(() => void)[]} called when no round is under way */
-  #onIdle = [];
   #isClosed = false;
 
   /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
-  }
-
-  /** Whether a round is under way. */
-  get isCollecting() {
-    return this.#rounds.size > 0;
   }
 
   /**
@@ -94,12 +86,11 @@ class ScrapeRounds {
     // A worker's request may have waited for its turn.
     if (this.#isClosed) return Promise.reject(closed());
     const caller = new ScrapeCaller(format, timeout);
-    const formats = Array.from(this.#next, other => other.format);
+    const formats = Array.from(this.#callers.waiting, other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
-    this.#next.add(caller);
+    this.#callers.add(caller);
     // The deadline runs from the caller's own call, also while it waits for the end of an earlier round.
     caller.afterDeadline(0, () => this.#expire(caller));
-    this.#startSoon();
     return caller.promise;
   }
 
@@ -121,43 +112,31 @@ class ScrapeRounds {
 
   /** Waits until all callers are answered. */
   async drained() {
-    while (this.#rounds.size > 0 || this.#next.size > 0) {
-      await new Promise(resolve => this.#onIdle.push(() => resolve(undefined)));
-    }
+    for (let callers = this.#unanswered; callers.length > 0; callers = this.#unanswered)
+      await Promise.allSettled(callers.map(({ promise }) => promise));
     await this.#rendering;
   }
 
   /** Rejects all callers, and those that come later. */
   close() {
     this.#isClosed = true;
-    clearTimeout(this.#overlap);
-    const callers = [this.#next, ...Array.from(this.#rounds, round => round.callers)];
-    for (const caller of callers.flatMap(set => [...set])) {
-      caller.reject(closed());
+    for (const caller of this.#unanswered) caller.reject(closed());
+    this.#callers.waiting.clear();
+    for (const round of this.#rounds) {
+      round.callers.clear();
+      round.noteLeft();
     }
-    for (const set of callers) set.clear();
-    for (const round of this.#rounds) round.noteLeft();
   }
 
-  /** Callers of the same turn share a round. A round that is collecting has asked before they came. */
-  #startSoon() {
-    const youngest = [...this.#rounds].at(-1);
-    if (youngest === undefined) {
-      // Not queueMicrotask(), which fake timers of tests replace.
-      Promise.resolve().then(() => this.#startRound());
-      return;
-    }
-    if (this.#overlap !== undefined) return;
-    const left = youngest.startedAt + OVERLAP_MILLISECONDS - performance.now();
-    this.#overlap = setTimeout(() => this.#startRound(), Math.max(left, 0));
+  get #unanswered() {
+    return [this.#callers.waiting, ...Array.from(this.#rounds, ({ callers }) => callers)].flatMap(set => [
+      ...set,
+    ]);
   }
 
-  async #startRound() {
-    clearTimeout(this.#overlap);
-    this.#overlap = undefined;
-    if (this.#next.size === 0) return;
-    const round = new ScrapeRound(this.#next);
-    this.#next = new Set();
+  /** @param {ScrapeCaller[]} callers */
+  async #runRound(callers) {
+    const round = new ScrapeRound(new Set(callers));
     this.#rounds.add(round);
     try {
       await this.#run(round);
@@ -165,14 +144,7 @@ class ScrapeRounds {
       for (const caller of round.callers) caller.reject(/** @type {Error} */ (error));
     } finally {
       this.#rounds.delete(round);
-      this.#onRoundEnded();
     }
-  }
-
-  #onRoundEnded() {
-    if (this.#rounds.size > 0) return;
-    if (this.#next.size > 0) this.#startRound();
-    else for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   /** @param {ScrapeRound} round */
@@ -182,35 +154,30 @@ class ScrapeRounds {
       for (const caller of round.callers) caller.resolve(undefined);
       return;
     }
-    let ask = cluster.connected();
-    for (let tries = 1; ; tries++) {
+    /** @type {number[] | undefined} all the first time, and after the aggregator was replaced */
+    let ask;
+    for (let tries = 1; round.callers.size > 0; tries++) {
+      const isLast = tries === MAX_TRIES;
       await cluster.ready();
       const generation = cluster.generation();
-      await runInSlices(this.#ask(round, ask), ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
+      const asked = this.#ask(round, ask ?? cluster.connected());
+      await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
       await this.#wait(round);
-      if (round.callers.size === 0) return;
-      if (generation !== cluster.generation() && tries < MAX_TRIES) {
-        // The aggregator that some have answered to is gone; the next one has no numbers of them.
-        ask = cluster.connected();
-        continue;
-      }
       // The callers at this moment: there is one text for each of their formats.
       const callers = [...round.callers];
-      const result = await this.#render(callers, tries >= MAX_TRIES, round.startedAt).catch(error => {
+      if (callers.length === 0) return;
+      const result = await this.#render(callers, isLast, round.startedAt).catch(error => {
         if (!isThreadLost(error)) throw error;
-        if (tries >= MAX_TRIES) throw timedOut();
-        return undefined;
       });
-      const again = new Set([...(result?.again ?? []), ...round.again]);
-      round.again.clear();
-      if (result === undefined || generation !== cluster.generation()) ask = cluster.connected();
-      else if (again.size > 0 && tries < MAX_TRIES) ask = [...again];
-      else {
+      // The aggregator that some have answered to is gone; the next one has no numbers of them.
+      const isLost = !result || generation !== cluster.generation();
+      if (result && !isLost && (isLast || result.again.length === 0)) {
         this.#deliver(callers, result, round.isAnswered);
         return;
       }
-      if (result !== undefined) this.#discard(callers);
-      if (tries > MAX_TRIES) throw timedOut();
+      if (result) this.#discard(callers);
+      if (isLast) throw timedOut();
+      ask = isLost ? undefined : result.again;
     }
   }
 
@@ -276,7 +243,7 @@ class ScrapeRounds {
    */
   async #expire(caller) {
     const round = [...this.#rounds].find(({ callers }) => callers.has(caller));
-    this.#next.delete(caller);
+    this.#callers.waiting.delete(caller);
     round?.callers.delete(caller);
     this.#boundRendering(caller);
     try {
@@ -285,8 +252,6 @@ class ScrapeRounds {
       // Before the render: what comes meanwhile is not on the page.
       const answered = round?.isAnswered ?? false;
       const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
-      // This caller does not wait for second answers, but others may.
-      for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
       // A page with fewer numbers than the last one would look like a reset of all counters.
       if (!this.#cluster.isComplete()) {
         this.#discard([caller]);

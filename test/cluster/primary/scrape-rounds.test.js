@@ -224,28 +224,6 @@ describe('a worker that has to be asked again', () => {
     await second;
     assert.deepEqual([asked.length, renders.length], [3, 2]);
   });
-
-  it('a worker that has to be asked again is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const asked = [];
-    cluster.connected = () => [1, 2];
-    cluster.ask = workerId => {
-      asked.push(workerId);
-      return workerId === 2 ? 60_000 : 0;
-    };
-    const impatient = rounds.collect(TEXT, 100);
-    const patient = rounds.collect(TEXT, 60_000);
-    while (asked.length < 2) await new Promise(resolve => setImmediate(resolve));
-    t.mock.timers.tick(1000);
-    await finishRender(0, [1]);
-    assert.equal((await impatient).bytes.toString(), 'text');
-    // Worker 2 answers. The aggregator has forgotten that worker 1 is to be asked again.
-    rounds.settle(2, true);
-    await finishRender(1);
-    await finishRender(2);
-    await patient;
-    assert.deepEqual(asked, [1, 2, 1]);
-  });
 });
 
 describe('a caller whose time is up before any worker has ever answered', () => {
