@@ -5,19 +5,24 @@
 
 /** @typedef {import('./parse-page').Family} Family */
 
-/** Units that Prometheus advises against, by name, with the base unit. Base units stand for themselves. */
-const BASE_UNITS = new Map([
-  ...'amperes bytes celsius grams joules kelvin meters metres seconds volts'
-    .split(' ')
-    .flatMap(unit => unitsOf(unit, unit)),
-  ...unitsOf('seconds', 'minutes', 'hours', 'days', 'weeks'),
-  ...unitsOf('kelvin', 'kelvins'),
-  ...unitsOf('celsius', 'fahrenheit', 'rankine'),
-  ...unitsOf('meters', 'inches', 'yards', 'miles'),
-  ...unitsOf('bytes', 'bits'),
-  ...unitsOf('joules', 'calories'),
-  ...unitsOf('grams', 'pounds', 'ounces'),
-]);
+/** Base units, with those that Prometheus advises against. */
+const UNITS = {
+  amperes: [],
+  bytes: ['bits'],
+  celsius: ['fahrenheit', 'rankine'],
+  grams: ['pounds', 'ounces'],
+  joules: ['calories'],
+  kelvin: ['kelvins'],
+  meters: ['inches', 'yards', 'miles'],
+  metres: [],
+  seconds: ['minutes', 'hours', 'days', 'weeks'],
+  volts: [],
+};
+
+/** By the name of a unit. */
+const BASE_UNITS = new Map(
+  Object.entries(UNITS).flatMap(([base, others]) => [base, ...others].map(unit => [unit, base])),
+);
 
 const PREFIXES =
   'pico nano micro milli centi deci deca hecto kilo kibi mega mibi giga gibi tera tebi peta pebi'.split(' ');
@@ -26,69 +31,53 @@ const ABBREVIATIONS = 's ms us ns sec b kb mb gb tb pb m h d'.split(' ');
 
 const TYPES = ['counter', 'gauge', 'summary', 'histogram', 'gauge_histogram'];
 
+/** Suffixes and labels, with the only types that may have them. */
+const SUFFIXES = {
+  _total: ['counter'],
+  _bucket: ['histogram'],
+  _count: ['histogram', 'summary'],
+  _sum: ['histogram', 'summary'],
+};
+const LABELS = { le: 'histogram', quantile: 'summary' };
+
 /**
- * @param {string} base
- * @param {...string} units
- * @returns {[string, string][]}
+ * What each rule says of a metric, if it objects.
+ *
+ * @type {((family: Family) => string | false | undefined)[]}
  */
-function unitsOf(base, ...units) {
-  return units.map(unit => [unit, base]);
-}
-
-/** @type {((family: Family) => (string | false | undefined)[])[]} */
 const RULES = [
-  ({ help }) => [!help && 'no help text'],
-
+  ({ help }) => !help && 'no help text',
   ({ name }) => {
     const unit = unitIn(name);
-    return [unit && unit.name !== unit.base && `use base unit "${unit.base}" instead of "${unit.name}"`];
+    return unit && unit.name !== unit.base && `use base unit "${unit.base}" instead of "${unit.name}"`;
   },
-
-  ({ name, type }) => {
-    const hasSuffix = name.endsWith('_total');
-    return [
-      type === 'counter' && !hasSuffix && 'counter metrics should have "_total" suffix',
-      !isUntyped(type) &&
-        type !== 'counter' &&
-        hasSuffix &&
-        'non-counter metrics should not have "_total" suffix',
-    ];
-  },
-
-  ({ name, type, samples }) => {
-    if (isUntyped(type)) return [];
-    const isHistogram = type === 'histogram';
-    const isSummary = type === 'summary';
-    const has = (/** @type {string} */ label) => samples.some(({ labels }) => Object.hasOwn(labels, label));
-    const isEither = isHistogram || isSummary;
-    return [
-      !isHistogram && name.endsWith('_bucket') && 'non-histogram metrics should not have "_bucket" suffix',
-      !isEither &&
-        name.endsWith('_count') &&
-        'non-histogram and non-summary metrics should not have "_count" suffix',
-      !isEither &&
-        name.endsWith('_sum') &&
-        'non-histogram and non-summary metrics should not have "_sum" suffix',
-      !isHistogram && has('le') && 'non-histogram metrics should not have "le" label',
-      !isSummary && has('quantile') && 'non-summary metrics should not have "quantile" label',
-    ];
-  },
-
+  ({ name, type }) =>
+    type === 'counter' && !name.endsWith('_total') && 'counter metrics should have "_total" suffix',
+  ...Object.entries(SUFFIXES).map(
+    ([suffix, types]) =>
+      (/** @type {Family} */ family) =>
+        isTypedOtherThan(family, types) &&
+        family.name.endsWith(suffix) &&
+        `non-${types.join(' and non-')} metrics should not have "${suffix}" suffix`,
+  ),
+  ...Object.entries(LABELS).map(
+    ([label, type]) =>
+      (/** @type {Family} */ family) =>
+        isTypedOtherThan(family, [type]) &&
+        labelsOf(family).includes(label) &&
+        `non-${type} metrics should not have "${label}" label`,
+  ),
+  ...TYPES.map(
+    type =>
+      (/** @type {Family} */ { name }) =>
+        hasWord(name, type) && `metric name should not include type '${type}'`,
+  ),
+  ({ name }) => name.includes(':') && "metric names should not contain ':'",
+  ({ name }) => isCamelCase(name) && "metric names should be written in 'snake_case' not 'camelCase'",
+  family =>
+    labelsOf(family).some(isCamelCase) && "label names should be written in 'snake_case' not 'camelCase'",
   ({ name }) =>
-    TYPES.map(type => hasWord(name.toLowerCase(), type) && `metric name should not include type '${type}'`),
-
-  ({ name }) => [name.includes(':') && "metric names should not contain ':'"],
-
-  ({ name, samples }) => [
-    isCamelCase(name) && "metric names should be written in 'snake_case' not 'camelCase'",
-    samples.some(({ labels }) => Object.keys(labels).some(isCamelCase)) &&
-      "label names should be written in 'snake_case' not 'camelCase'",
-  ],
-
-  ({ name }) => [
-    ABBREVIATIONS.some(unit => hasWord(name.toLowerCase(), unit)) &&
-      'metric names should not contain abbreviated units',
-  ],
+    ABBREVIATIONS.some(unit => hasWord(name, unit)) && 'metric names should not contain abbreviated units',
 ];
 
 /**
@@ -97,9 +86,8 @@ const RULES = [
  */
 function lintFamilies(families) {
   return families
-    .flatMap(family =>
-      RULES.flatMap(rule => rule(family)).flatMap(text => (text ? { metric: family.name, text } : [])),
-    )
+    .flatMap(family => RULES.map(rule => ({ metric: family.name, text: rule(family) || '' })))
+    .filter(({ text }) => text !== '')
     .sort((a, b) => compare(a.metric, b.metric) || compare(a.text, b.text));
 }
 
@@ -122,7 +110,7 @@ function unitIn(name) {
  * @returns {boolean} whether it is there, but not at the beginning
  */
 function hasWord(name, word) {
-  return name.includes(`_${word}_`) || name.endsWith(`_${word}`);
+  return `${name}_`.toLowerCase().includes(`_${word}_`);
 }
 
 /** @param {string} name */
@@ -130,9 +118,17 @@ function isCamelCase(name) {
   return /[a-z][A-Z]/.test(name);
 }
 
-/** @param {string} type */
-function isUntyped(type) {
-  return type === 'untyped' || type === 'unknown';
+/**
+ * @param {Family} family
+ * @param {string[]} types
+ */
+function isTypedOtherThan({ type }, types) {
+  return !['untyped', 'unknown', ...types].includes(type);
+}
+
+/** @param {Family} family */
+function labelsOf({ samples }) {
+  return samples.flatMap(({ labels }) => Object.keys(labels));
 }
 
 /**
