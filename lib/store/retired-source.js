@@ -131,10 +131,7 @@ class RetiredSource {
    */
   *expire(maxAge) {
     const oldest = this.#now() - maxAge;
-    for (const totals of this.totals) {
-      for (const row of totals.rowsBefore(oldest)) totals.remove(row);
-      yield* totals.compact();
-    }
+    for (const totals of this.totals) yield* totals.expire(oldest);
     this.#dropEmpty();
   }
 

@@ -15,6 +15,8 @@ const RETIRED = -1;
 /** When a row was seen that has been dropped. */
 const DROPPED = Infinity;
 
+const ROWS_PER_STEP = 64;
+
 let nextVersion = 1;
 
 /** @typedef {import('../source/dictionary-decoder').Definition} Definition */
@@ -198,13 +200,31 @@ class RetiredTotals {
   }
 
   /**
-   * @param {number} oldest
-   * @returns {number[]} the rows that were not seen since
+   * @param {Record<string, string>} labels that a live source has
+   * @param {number} now
    */
-  rowsBefore(oldest) {
-    const rows = [];
-    for (let row = 0; row < this.#lastSeen.length; row++) if (this.#lastSeen[row] < oldest) rows.push(row);
-    return rows;
+  seen(labels, now) {
+    const row = this.table.find(labels);
+    if (row !== -1) this.#lastSeen[row] = now;
+  }
+
+  /**
+   * Drops the rows that were not seen since, and releases memory of rows that are gone. Ends early while a
+   * capture waits for hooks, because it would not have what is added afterwards.
+   *
+   * @param {number} oldest
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *expire(oldest) {
+    let dropped = 0;
+    for (let row = 0; row < this.#lastSeen.length; row++) {
+      if (this.table.captures !== undefined) return;
+      if (!(this.#lastSeen[row] < oldest)) continue;
+      this.remove(row);
+      if (++dropped % ROWS_PER_STEP === 0) yield;
+    }
+    yield* this.table.compactionSteps();
+    yield* this.#errors.compactionSteps();
   }
 
   /** @param {number} row that has totals */
@@ -215,16 +235,6 @@ class RetiredTotals {
     table.removeRow(row);
     this.#lastSeen[row] = DROPPED;
     delete this.#digests[row];
-  }
-
-  /**
-   * Releases the memory of rows that were removed.
-   *
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *compact() {
-    yield* this.table.compactionSteps();
-    yield* this.#errors.compactionSteps();
   }
 
   /** @returns {import('../series/series-table').RowMove} */

@@ -12,7 +12,7 @@ const { runInSlices, runThrough } = require('../event-loop/slices');
 const { replaceCurrent, leaveCurrent } = require('../event-loop/current');
 const { HookRequests } = require('./hook-requests');
 const { ThreadMirror } = require('./thread-mirror');
-const { RetiredThreads } = require('./retired-threads');
+const { EndedThreads } = require('./ended-threads');
 const { ownTask, isTask, isRunning } = require('./kernel-tasks');
 const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 
@@ -41,7 +41,7 @@ class ThreadHub {
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
-  #retired;
+  #ended;
   /**
    * Threads whose end is reported, by id. Weak: they may have ended although this hub got no event.
    *
@@ -55,13 +55,13 @@ class ThreadHub {
   #isClosed = false;
 
   /**
-   * @param {{retiredMaxAge?: number}} options see RetiredThreads
+   * @param {{retiredMaxAge?: number}} options see EndedThreads
    * @param {() => void} [onJoined] called when a thread has joined
    * @throws {Error} in another runtime than Node.js
    */
   constructor({ retiredMaxAge }, onJoined) {
     this.#onJoined = onJoined;
-    this.#retired = new RetiredThreads(retiredMaxAge);
+    this.#ended = new EndedThreads(retiredMaxAge);
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
@@ -98,7 +98,7 @@ class ThreadHub {
     this.#receiveAll();
     for (const { mirror } of this.#threads.values()) runThrough(mirror.read());
     // Those of living threads first: if two metrics of one name have different types, the first is shown.
-    return [...this.#liveRegistries(), ...this.#retired.registries];
+    return [...this.#liveRegistries(), ...this.#ended.registries];
   }
 
   /** @returns {any[]} the same, for the page of a cluster or group */
@@ -307,10 +307,10 @@ class ThreadHub {
    */
   async readInSlices(timeout) {
     this.#receiveAll();
-    if (this.#retired.mirrors.length > 0) void this.#mergeSoon();
+    if (this.#ended.mirrors.length > 0) void this.#mergeSoon();
     const end = performance.now() + timeout;
     const mirrors = Array.from(this.#threads.values(), ({ mirror }) => mirror);
-    for (const mirror of [...mirrors, ...this.#retired.mirrors]) await runInSlices(until(mirror.read(), end));
+    for (const mirror of [...mirrors, ...this.#ended.mirrors]) await runInSlices(until(mirror.read(), end));
   }
 
   /**
@@ -320,14 +320,14 @@ class ThreadHub {
    * @param {Iterable<any>} own registries of this thread
    */
   async expire(own) {
-    if (!this.#isMember) await runInSlices(this.#retired.expire([...own, ...this.#liveRegistries()]));
+    if (!this.#isMember) await runInSlices(this.#ended.expire([...own, ...this.#liveRegistries()]));
   }
 
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
-    if (record.isPublished || record.former === undefined) this.#retired.add(record.mirror);
+    if (record.isPublished || record.former === undefined) this.#ended.add(record.mirror);
     else this.#retire(record.former);
     this.#mergeSoon();
   }
@@ -336,7 +336,7 @@ class ThreadHub {
     if (this.#isMerging) return;
     this.#isMerging = true;
     try {
-      await runInSlices(this.#retired.merge());
+      await runInSlices(this.#ended.merge());
     } catch (error) {
       debug('what a thread has counted cannot be added up: %O', error);
     }

@@ -21,7 +21,7 @@ const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
 const { WrittenSeries } = require('../../lib/push/remote-write/written-series');
 const { KINDS } = require('../../lib/series/layouts');
-const { RetiredThreads } = require('../../lib/threads/retired-threads');
+const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
@@ -224,7 +224,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
 
       const others = VALUES.slice(1).map(values => workerWith(values).registry);
       assert.deepEqual(shown([...mirror.registries, ...others]), expected(...VALUES));
-      const retired = new RetiredThreads();
+      const retired = new EndedThreads();
       for (const registries of [[others[0]], mirror.registries]) {
         retired.add(/** @type {any} */ ({ registries, *read() {} }));
         runThrough(retired.merge());

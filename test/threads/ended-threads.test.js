@@ -3,13 +3,12 @@
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
-const { RetiredThreads } = require('../../lib/threads/retired-threads');
+const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { quantilesOf } = require('../../lib/metric/time-window-quantiles');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { SnapshotSource } = require('../../lib/source/snapshot-source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { withFailingAllocation } = require('../fixtures/failing-allocations');
 const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
 const MAX_AGE = 1000;
@@ -43,12 +42,12 @@ function mirrorOf(registry) {
 
 describe('totals of threads that have ended', () => {
   let now = 0;
-  /** @type {RetiredThreads} */
+  /** @type {EndedThreads} */
   let retired;
 
   beforeEach(() => {
     now = 0;
-    retired = new RetiredThreads(MAX_AGE, () => now);
+    retired = new EndedThreads(MAX_AGE, () => now);
   });
 
   /** @param {any} registry of a thread that ends */
@@ -213,11 +212,8 @@ describe('totals of threads that have ended', () => {
     // Those of the counter and of the summary.
     assert.ok(count >= (2 * 3000) / 64, `${count} steps`);
     assert.deepEqual(totalsOf('jobs_total'), { 'job 7': recent + 1 });
-    // Their memory is released in steps, too, before a capture.
-    const table = viewIn('jobs_total').table;
-    assert.equal(table.isSparse, true);
-    runThrough(table.compactionSteps());
-    assert.equal(table.rowCount, 1);
+    // Their memory is released in steps, too.
+    assert.equal(viewIn('jobs_total').table.rowCount, 1);
     end(threadWith({ 'job 7': 1, 'job 8': 5 }).registry);
     assert.deepEqual(totalsOf('jobs_total'), { 'job 7': recent + 2, 'job 8': 5 });
     assert.deepEqual(largest('sizes'), { 'job 7': 7, 'job 8': 5 });
@@ -235,18 +231,18 @@ describe('totals of threads that have ended', () => {
     now = 600;
     end(threadWith(Object.fromEntries(Object.entries(jobs).slice(0, 600))).registry);
     now = 1100;
-    expire();
+    const steps = retired.expire([]);
     const { table } = viewIn('sizes');
-    const compaction = table.compactionSteps();
+    while (table.liveCount > 600) steps.next();
     // Some of the label sets that are left move.
-    for (let i = 0; i < 8; i++) compaction.next();
+    for (let i = 0; i < 8; i++) steps.next();
+    assert.deepEqual([table.epoch, table.rowCount], [0, 3000]);
     now = 1200;
     end(threadWith({ 'job 599': 599 }).registry);
     now = 1700;
     expire();
-    assert.deepEqual([table.epoch, table.liveCount], [0, 1]);
-    runThrough(compaction);
-    assert.equal(table.epoch, 1);
+    runThrough(steps);
+    assert.deepEqual([table.epoch, table.liveCount], [1, 1]);
     end(threadWith({ 'job 100': 5 }).registry);
     assert.deepEqual(largest('sizes'), { 'job 599': 599, 'job 100': 5 });
   });
@@ -323,50 +319,6 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(totalsOf('jobs_total'), doubled);
     assert.equal(viewOf(counter)?.table.liveCount, 0);
     assert.deepEqual(retired.mirrors, []);
-  });
-
-  it('have every count once, whichever allocation of a merge fails', () => {
-    const jobs = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ value) =>
-      Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`job ${from + i}`, value]));
-    const shown = () => {
-      const all = { ...totalsOf('jobs_total'), seconds: totalsOf('seconds')[''] };
-      // Rounding errors are added up with the totals.
-      for (const [kind, value] of Object.entries(all)) all[kind] = Math.round(value * 1e9) / 1e9;
-      return all;
-    };
-    let failures = 0;
-    for (let failing = 0, hasFailed = true; hasFailed; failing++) {
-      now = 0;
-      retired = new RetiredThreads(MAX_AGE, () => now);
-      end(threadWith(jobs(100, 105, 0.3)).registry);
-      now = 2 * MAX_AGE;
-      end(threadWith(jobs(0, 20, 0.1)).registry);
-      // Some of the totals are dropped, and their rows are used again.
-      expire();
-      retired.add(mirrorOf(threadWith(jobs(10, 103, 0.2)).registry));
-      const expected = shown();
-      assert.equal(expected['job 10'], 0.3);
-      let error;
-      ({ hasFailed, error } = withFailingAllocation(failing, () => runThrough(retired.merge())));
-      if (error !== undefined) failures++;
-      assert.deepEqual(shown(), expected, `after allocation ${failing} has failed: ${error}`);
-      // The next scrape goes on with the merge.
-      runThrough(retired.merge());
-      assert.deepEqual(shown(), expected, `at the end, allocation ${failing}`);
-      assert.deepEqual(retired.mirrors, []);
-      const { table, digestOf } = viewIn('sizes');
-      for (const row of table.liveRows()) {
-        const [digest] = digestOf(row).slices();
-        const weights = digest
-          .centroids()
-          .filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 1);
-        const count = weights.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b);
-        const { kind } = table.labelsOf(row);
-        const isInBoth = Number(kind.slice(4)) >= 10 && Number(kind.slice(4)) < 20;
-        assert.equal(count, isInBoth ? 2 : 1, `${kind} after allocation ${failing}`);
-      }
-    }
-    assert.ok(failures > 50, `${failures} allocations`);
   });
 
   it('of other default labels belong to other series', () => {
