@@ -478,21 +478,6 @@ describe('a worker that cannot write as it should', () => {
   it('a worker that became another user sends its snapshots over IPC', onlyRoot, async () => {
     await end(await assertCountedBy(({ process }) => process.setuid(65534), 2));
   });
-
-  it('a worker writes the rest of a snapshot if the kernel takes only a part of it', async () => {
-    const id = await assertCountedBy(({ require, client }) => {
-      const series = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['number'] });
-      for (let number = 0; number < 20_000; number++) series.inc({ number }, number);
-      const fs = require('node:fs');
-      const { writevSync, writeSync } = fs;
-      fs.writevSync = (descriptor, chunks, position) =>
-        writevSync(descriptor, [chunks[0].subarray(0, 77)], position);
-      fs.writeSync = (descriptor, chunk, from, length, position) =>
-        writeSync(descriptor, chunk, from, Math.min(60_001, length), position);
-    }, 0);
-    assert.match(await cluster().text(), /^series_total\{number="19999"\} 19999$/m);
-    await end(id);
-  });
 });
 
 describe('a directory that vanishes under a live primary', () => {

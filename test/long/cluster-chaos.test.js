@@ -15,7 +15,7 @@ describe('a cluster of which 120 workers are killed at random', () => {
   };
   for (const [way, options] of Object.entries(ways)) {
     it(`a cluster of which 120 workers are killed at random answers every scrape, and lets no series fall, ${way}`, async t => {
-      await runChaos(t, { kills: 120, clients: 3, options });
+      await runChaos(t, { kills: 120, options });
     });
   }
 });
@@ -28,7 +28,7 @@ describe('a cluster with faults of all kinds', () => {
     it(`a cluster with faults of all kinds in random order answers every scrape, and lets no series fall, ${way}`, async t => {
       const otherFaults = Number(process.env.CHAOS_SEED ?? randomInt(2 ** 31));
       t.diagnostic(`CHAOS_SEED=${otherFaults}`);
-      await runChaos(t, { kills: Number(process.env.CHAOS_KILLS ?? 30), clients: 3, options, otherFaults });
+      await runChaos(t, { kills: Number(process.env.CHAOS_KILLS ?? 30), options, otherFaults });
     });
   }
 });

@@ -92,7 +92,6 @@ const METRICS = [
   ['a reserved label name',
     $ => $.counter({ labelNames: ['__x'] }), { warns: /^Metric a: Prometheus reserves labels that begin with __, such as __x$/ }],
   ['labelNames: a string', $ => $.counter({ labelNames: 'x' }), { throws: /^TypeError: labelNames must be an array: 'x'$/ }],
-  ['the label le', $ => $.histogram({ labelNames: ['le'] }), { throws: /^Error: le is a reserved label keyword$/ }],
   ['a name registered twice',
     $ => [$.counter(), $.counter()],
     { throws: /^Error: A metric with the name a has already been registered\. To use the one that exists, call registry\.getOrCreate\(\)$/ }],
@@ -124,14 +123,8 @@ const METRICS = [
     page: /^a{quantile="99"} 0$/m, warns: /^Metric a: percentiles should be between 0 and 1 \(0\.99 and not 99\): \[ 50, 99 \], first at / }],
   ['maxAgeSeconds without ageBuckets',
     $ => $.summary({ maxAgeSeconds: 60 }), { warns: /^Metric a: a sliding window needs both maxAgeSeconds and ageBuckets$/ }],
-  ['buckets: [Symbol()]', $ => $.histogram({ buckets: [Symbol('x')] }), { warns: /^Metric a: buckets that are not numbers are left out: \[ Symbol\(x\) \], first at / }],
-  ['percentiles: [Symbol()]',
-    $ => $.summary({ percentiles: [Symbol('x')] }), {
-    page: /^# TYPE a summary\na_sum 0$/m, warns: /^Metric a: percentiles that are not numbers are left out: \[ Symbol\(x\) \], first at / }],
   ['ageBuckets: -1',
     $ => $.summary({ maxAgeSeconds: 60, ageBuckets: -1 }), { throws: /^RangeError: Invalid array length: ageBuckets must be a whole number up to 100000: -1$/ }],
-  ['ageBuckets: Infinity',
-    $ => $.summary({ maxAgeSeconds: 60, ageBuckets: Infinity }), { throws: /^RangeError: Invalid array length: ageBuckets must be a whole number/ }],
   ['an aggregator that does not exist',
     async $ => {
       $.gauge({ name: 'averaged', aggregator: 'avg' });
@@ -148,25 +141,14 @@ const METRICS = [
   ['linearBuckets() without a count',
     $ => $.client.linearBuckets(1, 2), {
     warns: /^linearBuckets\(\): one bucket, because its third argument is not their count: undefined, first at / }],
-  ['linearBuckets() with a count of Infinity',
-    $ => $.client.linearBuckets(0, 1, Infinity), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: Infinity$/ }],
-  ['exponentialBuckets() with a count of 1.5',
-    $ => $.client.exponentialBuckets(1, 2, 1.5), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: 1\.5$/ }],
 ];
 
 // prettier-ignore
 const REGISTRIES = [
   ['metricsBytes(null)', $ => $.registry.metricsBytes(null), { ours: true }],
-  ['getOrCreate() of a function', $ => $.registry.getOrCreate(() => 1, { name: 'a', help: 'h' }), {
-    ours: true, throws: /^TypeError: getOrCreate\(\) expected a class of metrics and options$/ }],
-  ['getSingleMetricAsString() of a metric that is missing',
-    $ => $.registry.getSingleMetricAsString('nope'), { throws: /^TypeError: .*nope/ }],
   ['register.metrics() without await',
     $ => new http.ServerResponse(new http.IncomingMessage()).end($.registry.metrics()),
     { throws: /^TypeError.*: The "chunk" argument must be of type string .* Received an instance of Promise$/ }],
-  ['getOrCreate() with other buckets',
-    $ => $.registry.getOrCreate($.client.Histogram, { name: $.histogram().name, help: 'h', buckets: [1, 2] }),
-    { ours: true, throws: /^Error: A metric with the name a has already been registered\. It has the buckets \[ 0\.005, .*, 10 \], not \[ 1, 2 \]$/ }],
   ['getOrCreate() without a class',
     $ => $.registry.getOrCreate({ name: 'a', help: 'h' }),
     { ours: true, throws: /^TypeError: getOrCreate\(\) expected a class of metrics and options$/ }],
@@ -189,12 +171,6 @@ const REGISTRIES = [
   ['collectDefaultMetrics() with a misspelt option',
     $ => $.cleanUps.push($.client.collectDefaultMetrics({ registers: $.registry })),
     { warns: /^collectDefaultMetrics\(\) has no option `registers`: did you mean `register`\?$/ }],
-  ['collectDefaultMetrics() with a runtime family that does not exist',
-    $ => $.client.collectDefaultMetrics({ register: $.registry, runtime: ['gcc'] }),
-    { ours: true, throws: /^TypeError: runtime must be a boolean or an array of gc, heap, .*: \[ 'gcc' \]$/ }],
-  ['collectDefaultMetrics() with an invalid prefix',
-    $ => $.client.collectDefaultMetrics({ register: $.registry, prefix: '1-' }),
-    { throws: /^Error: Invalid metric name: '1-process_cpu_user_seconds_total'\. Use letters/ }],
 ];
 
 // prettier-ignore
@@ -212,18 +188,11 @@ const CLUSTERS = [
   ['a directory that does not exist',
     $ => $.aggregator({ directory: '/does/not/exist' }),
     { warns: /^AggregatorRegistry: the directory '\/does\/not\/exist' does not exist: another is used$/ }],
-  ['checkpointInterval: 1',
-    $ => $.aggregator({ checkpointInterval: 1 }),
-    { ours: true, throws: /^TypeError: checkpointInterval must be 0 or at least 100 milliseconds: 1$/ }],
-  ['two AggregatorRegistry objects with different options',
-    $ => [$.aggregator({ retiredMaxAge: 1 }), $.aggregator({ retiredMaxAge: 2 })],
-    { warns: /^AggregatorRegistry: the option 'retiredMaxAge' differs from that of the first AggregatorRegistry/ }],
 ];
 
 // prettier-ignore
 const ENDPOINTS = [
   ['metricsHandler(undefined)', $ => $.client.metricsHandler(undefined), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
-  ['metricsHandler(counter)', $ => $.client.metricsHandler($.counter()), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
   ['metricsHandler() of a registry with a collect hook that throws',
     async $ => {
       $.gauge({ collect: () => { throw new Error('db down'); } });
@@ -240,22 +209,6 @@ const ENDPOINTS = [
       $.cleanUps.push(() => server.close());
     },
     { warns: /^startMetricsServer\(\) has no option `registery`: did you mean `registry`\?$/ }],
-  ['the handler called with a fetch Request',
-    $ => $.client.metricsHandler($.registry)(new Request('http://localhost/metrics')),
-    { ours: true, throws: /^TypeError: the handler of metricsHandler\(\) expected .* use metricsResponse\(\)/ }],
-  ['metricsResponse() with a request of node:http',
-    $ => $.client.metricsResponse($.registry, new http.IncomingMessage()),
-    { ours: true, throws: /^TypeError: metricsResponse\(\) expected a fetch Request .* use metricsHandler\(\)$/ }],
-  ['metricsHandler() of an AggregatorRegistry in a single process',
-    async $ => {
-      $.gauge().set(5);
-      $.client.AggregatorRegistry.setRegistries($.registry);
-      $.cleanUps.push(() => $.client.AggregatorRegistry.setRegistries($.client.register));
-      const response = await responseOf($.client.metricsHandler($.aggregator()));
-      assert.equal(response.statusCode, 200);
-      assert.match(await $.aggregator().clusterMetrics(), /^a 5$/m);
-    },
-    { ours: true }],
   ['clusterMetricsBytes(null)', $ => $.aggregator().clusterMetricsBytes(null), { ours: true }],
   ['clusterMetricsBytes() with a symbol as content type',
     $ => $.aggregator().clusterMetricsBytes({ contentType: Symbol('x') }),
@@ -289,8 +242,6 @@ const ENDPOINTS = [
   ['samples() of a registry without text', () => samples({ metrics: () => undefined }), { ours: true, throws: /^TypeError: metrics\(\) returned no text: undefined$/ }],
   ['aggregate() without a list', $ => $.client.AggregatorRegistry.aggregate(), { ours: true, throws: /^TypeError: aggregate\(\) expected a list of lists of metrics$/ }],
   ['RemoteWrite to an object without a text', $ => new $.client.RemoteWrite(Object.create(null)), { ours: true, throws: /^TypeError: RemoteWrite expected the URL of a receiver/ }],
-  ['startMetricsServer(null)',
-    $ => $.client.startMetricsServer(null), { ours: true, throws: /^TypeError: startMetricsServer expected a port/ }],
   ['new Pushgateway() with a misspelt option',
     $ => new $.client.Pushgateway('http://127.0.0.1:1', { timout: 5, path: '/', host: 'a', key: 'x', ca: 'x', port: 1 }),
     { warns: /^Pushgateway has no option `timout`: did you mean `timeout`\?$/ }],

@@ -403,16 +403,3 @@ test('label names that are added between the steps of a compaction end it', () =
     3,
   ]);
 });
-
-test('a large table in a process that nobody scrapes is compacted by the rows that are added', () => {
-  const table = new SeriesTable(['a'], 1);
-  const live = [];
-  for (let i = 0; i < 50_000; i++) {
-    if (live.length === 5000) table.removeRow(table.find({ a: live.shift() }));
-    add(table, { a: `v${i}` }, i);
-    live.push(`v${i}`);
-  }
-  assert.deepStrictEqual(labelsOf(table), live);
-  assert.ok(table.epoch > 0);
-  assert.ok(table.rowCount <= 32_768, `${table.rowCount} rows`);
-});
