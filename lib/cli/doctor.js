@@ -4,7 +4,6 @@
 // and groups need.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { installedCopies, ancestors } = require('./installed-copies');
 const { findUndefinedLabels } = require('./undefined-labels');
@@ -145,18 +144,13 @@ function whyNotWritable(place) {
 
 /** @returns {Finding} about the sockets of groups */
 function aboutSockets() {
-  const name = environmentVariable('PROM_CLIENT_CLUSTER_GROUP')?.trim() || LONGEST_GROUP_NAME;
-  const place = os.tmpdir();
-  const limit = 'the path of a socket has at most 107 bytes on Linux, 103 on macOS';
   try {
-    const directory = pathOfGroup(name);
-    const parent = path.dirname(directory ?? '');
-    if (directory === undefined || whyNotWritable(parent) !== undefined)
-      return { state: 'todo', text: `No directory is there for the sockets of groups: ${limit}. Set TMPDIR` };
-    const isUsual = fs.existsSync(place) && parent === fs.realpathSync(place);
-    if (isUsual || path.isAbsolute(name))
-      return { state: 'ok', text: `${parent} has room for sockets of groups` };
-    return { state: 'note', text: `Groups use ${parent}, as ${place} is too long or not writable: ${limit}` };
+    const name = environmentVariable('PROM_CLIENT_CLUSTER_GROUP')?.trim() || LONGEST_GROUP_NAME;
+    const place = path.dirname(pathOfGroup(name) ?? '');
+    if (path.isAbsolute(place) && whyNotWritable(place) === undefined)
+      return { state: 'ok', text: `${place} has room for sockets of groups` };
+    const limit = 'the path of a socket has at most 107 bytes on Linux, 103 on macOS';
+    return { state: 'todo', text: `No directory is there for the sockets of groups: ${limit}. Set TMPDIR` };
   } catch (error) {
     return { state: 'todo', text: `PROM_CLIENT_CLUSTER_GROUP: ${textOf(error)}` };
   }

@@ -107,11 +107,7 @@ function ancestors(directory) {
  * @returns {any} empty if it has none that can be read
  */
 function manifestOf(directory) {
-  try {
-    return JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8')) ?? {};
-  } catch {
-    return {};
-  }
+  return attempt(() => JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'))) ?? {};
 }
 
 /**
@@ -119,17 +115,22 @@ function manifestOf(directory) {
  * @returns {import('node:fs').Dirent[]} none if it cannot be read
  */
 function listed(directory) {
-  try {
-    return fs.readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return [];
-  }
+  return attempt(() => fs.readdirSync(directory, { withFileTypes: true })) ?? [];
 }
 
 /** @param {string} file */
 function realPath(file) {
+  return attempt(() => fs.realpathSync(file));
+}
+
+/**
+ * @template T
+ * @param {() => T} read
+ * @returns {T | undefined} undefined if it throws
+ */
+function attempt(read) {
   try {
-    return fs.realpathSync(file);
+    return read();
   } catch {
     return undefined;
   }

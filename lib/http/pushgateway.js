@@ -10,15 +10,11 @@ const { compress } = require('../exposition/gzip');
 
 const BASE64 = '@base64';
 
-/** Our own option, and those of http.request() and https.request(). Others are passed on, too. */
-const OPTIONS = new Set(
-  `requireJobName agent auth createConnection defaultPort family headers hints host hostname
-   insecureHTTPParser joinDuplicateHeaders localAddress localPort lookup maxHeaderSize method path port
-   protocol setDefaultHeaders setHost signal socketPath timeout uniqueHeaders ca cert ciphers
-   clientCertEngine crl dhparam ecdhCurve honorCipherOrder key passphrase pfx rejectUnauthorized
-   secureOptions secureProtocol servername sessionIdContext highWaterMark checkServerIdentity
-   minVersion maxVersion`.split(/\s+/),
-);
+/** Options that may be misspelt. All others of http.request() are passed on, too. */
+const OPTIONS = new Set([
+  'requireJobName',
+  ...['timeout', 'headers', 'auth', 'agent', 'hostname', 'protocol', 'rejectUnauthorized'],
+]);
 
 /**
  * Label values that cannot be a path segment. The gateway decodes the path before it splits it and resolves

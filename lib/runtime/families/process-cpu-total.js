@@ -1,6 +1,9 @@
 'use strict';
 
 const { defineProcessFamily } = require('../sampling/metric-group');
+const { activeTrace } = require('../sources/trace-exemplar');
+
+/** @typedef {import('../../metric/counter').Counter} Counter */
 
 const HELPS = {
   process_cpu_user_seconds_total: 'Total user CPU time spent in seconds.',
@@ -19,7 +22,11 @@ module.exports = defineProcessFamily(HELPS, (group, config) => {
   const enableExemplars = Boolean(config.enableExemplars);
   const counters = group.names.map(name => group.counter(name, { enableExemplars }));
   const [user, system, total] = counters;
-  const add = adder(group.labels, enableExemplars);
+  const { labels } = group;
+  const add = (/** @type {Counter} */ counter, /** @type {number} */ value) => {
+    if (enableExemplars) counter.inc({ labels, value, exemplarLabels: activeTrace() });
+    else counter.inc(labels, value);
+  };
   let last = process.cpuUsage();
   group.collectTogether(counters, () => {
     const usage = process.cpuUsage();
@@ -34,14 +41,3 @@ module.exports = defineProcessFamily(HELPS, (group, config) => {
   });
 });
 module.exports.metricNames = Object.keys(HELPS);
-
-/**
- * @param {Record<string, string | number>} labels
- * @param {boolean} enableExemplars
- * @returns {(counter: import('../../metric/counter').Counter, seconds: number) => void}
- */
-function adder(labels, enableExemplars) {
-  if (!enableExemplars) return (counter, seconds) => counter.inc(labels, seconds);
-  const { activeTrace } = require('../sources/trace-exemplar');
-  return (counter, value) => counter.inc({ labels, value, exemplarLabels: activeTrace() });
-}
