@@ -34,12 +34,6 @@ describe('collectDefaultMetrics()', () => {
   });
 });
 
-it('collectDefaultMetrics() keeps no program alive', async () => {
-  const program = new Program([path.join(FIXTURES, 'default-metrics-program.js')]);
-  assert.strictEqual(await program.ended(), 0, program.errors);
-  assert.match(program.output, /^# TYPE nodejs_gc_duration_seconds histogram$/m);
-});
-
 describe('the function that stops default metrics', () => {
   it('the function that stops default metrics stops what its own call started, and can be called again', t => {
     const running = watchRunning(t);
