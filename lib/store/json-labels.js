@@ -16,6 +16,8 @@ const MAX_NAME_CHARACTERS = 10_000;
 // Metrics, samples and labels of one answer. Reading so many takes seconds.
 const MAX_PARTS = 2 ** 25;
 
+/** @typedef {import('./row-map').LabelSets} LabelSets */
+
 /**
  * Bounds the time that an answer takes. With the serialization `advanced`, a short message can have a list of
  * billions of holes, or one list in many places.
@@ -38,15 +40,23 @@ class ReadBudget {
   }
 }
 
-/** Numbers label sets in the order in which they first appear. */
+/**
+ * Numbers label sets in the order in which they first appear.
+ *
+ * @implements {LabelSets}
+ */
 class RowsByLabels {
   #budget;
   /** @type {Map<string, number>} */
   #rows = new Map();
-  /** @type {Set<string>} */
-  #names = new Set();
-  /** @type {{names: string[], values: string[]}[]} by row */
-  labels = [];
+  /** @type {Map<string, number>} by name */
+  #positions = new Map();
+  /** @type {string[][]} by position: the value of each row that has that label, in their order */
+  #values = [];
+  /** @type {Map<number, number>[]} by row: the integers of its values by position, in the row's order */
+  #sets = [];
+  /** @type {string[]} */
+  labelNames = [];
 
   /** @param {ReadBudget} budget */
   constructor(budget) {
@@ -62,25 +72,52 @@ class RowsByLabels {
     this.#budget.spend(names.length);
     if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
     for (const name of names) this.#check(name);
-    const values = names.map(name => String(labels[name]));
-    const pairs = names.map((name, i) => [name, values[i]]);
-    const key = JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
+    const pairs = names.map(name => [name, String(labels[name])]);
+    const key = JSON.stringify([...pairs].sort(([a], [b]) => (a < b ? -1 : 1)));
     let row = this.#rows.get(key);
     if (row === undefined) {
-      row = this.labels.push({ names, values }) - 1;
+      const set = pairs.map(([name, value]) => {
+        const position = /** @type {number} */ (this.#positions.get(name));
+        return /** @type {const} */ ([position, this.#values[position].push(value) - 1]);
+      });
+      row = this.#sets.push(new Map(set)) - 1;
       this.#rows.set(key, row);
     }
     return row;
   }
 
+  /** How many label sets there are. */
+  get count() {
+    return this.#sets.length;
+  }
+
+  /** @param {number} row */
+  positionsOf(row) {
+    return [...this.#sets[row].keys()];
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} position
+   */
+  idAt(row, position) {
+    return this.#sets[row].get(position) ?? 0;
+  }
+
+  /** @param {number} position */
+  valuesOf(position) {
+    return this.#values[position];
+  }
+
   /** @param {string} name */
   #check(name) {
-    if (this.#names.has(name)) return;
+    if (this.#positions.has(name)) return;
     if (name.length > MAX_NAME_CHARACTERS || !isValidLabelName(name))
       throw new TypeError(`not a valid label name: ${beginningOf(name)}`);
-    if (this.#names.size === MAX_LABEL_NAMES)
+    if (this.labelNames.length === MAX_LABEL_NAMES)
       throw new RangeError(`more than ${MAX_LABEL_NAMES} label names`);
-    this.#names.add(name);
+    this.#positions.set(name, this.labelNames.push(name) - 1);
+    this.#values.push(['']);
   }
 }
 

@@ -26,7 +26,7 @@ const SMALL_TABLE_CELLS = 4096;
 /**
  * @typedef {object} JsonRows
  * @property {Definition} definition
- * @property {{names: string[], values: string[]}[]} labels by row
+ * @property {RowsByLabels} rows
  * @property {Float64Array} columns
  * @property {import('../source/extras').RowExtras} extras
  */
@@ -124,12 +124,12 @@ function readHistogram(metric, samples, budget) {
     rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
   );
   const bounds = boundsOf(samples, bucketName, rowOf);
-  if (isTooSparse(rows.labels.length, bounds.length, samples)) return undefined;
+  if (isTooSparse(rows.count, bounds.length, samples)) return undefined;
   const columnOf = new Map(bounds.map((bound, column) => [bound, column]));
   /** @type {number[]} by row: the value of `_count` */
   const counts = [];
   const width = bounds.length + 2;
-  const columns = new Float64Array(rows.labels.length * width).fill(MISSING);
+  const columns = new Float64Array(rows.count * width).fill(MISSING);
   const exemplars = new PlacedExemplars();
   samples.forEach(({ metricName, labels, value, exemplar }, i) => {
     const row = rowOf[i];
@@ -143,11 +143,11 @@ function readHistogram(metric, samples, budget) {
       exemplars.add(row, column, exemplar);
     }
   });
-  for (let row = 0; row < rows.labels.length; row++) {
+  for (let row = 0; row < rows.count; row++) {
     undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
   const definition = definitionOf(metric, { kind: 'histogram', marks: bounds });
-  return { definition, labels: rows.labels, columns, extras: { exemplars: exemplars.reader } };
+  return { definition, rows, columns, extras: { exemplars: exemplars.reader } };
 }
 
 /**
@@ -207,7 +207,7 @@ function readSummary(metric, samples, budget) {
   const quantiles = [];
   for (const { metricName = metric.name, labels, value } of samples) {
     const row = rows.rowOf(labels, metricName === metric.name ? 'quantile' : undefined);
-    while (columns.length < rows.labels.length * 2) columns.push(0);
+    while (columns.length < rows.count * 2) columns.push(0);
     const ofRow = (quantiles[row] ??= new Map());
     if (metricName === `${metric.name}_sum`) columns[row * 2] = toNumber(value);
     else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
@@ -219,7 +219,7 @@ function readSummary(metric, samples, budget) {
   const definition = definitionOf(metric, { kind: 'summary', marks });
   return {
     definition,
-    labels: rows.labels,
+    rows,
     columns: Float64Array.from(columns),
     extras: { digestOf: row => ({ quantiles: quantiles[row] }) },
   };
@@ -245,7 +245,7 @@ function readValues(metric, samples, budget) {
   const definition = definitionOf(metric, VALUE_LAYOUT);
   return {
     definition,
-    labels: rows.labels,
+    rows,
     columns: Float64Array.from(columns),
     extras: { exemplars: exemplars.reader },
   };

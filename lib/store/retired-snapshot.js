@@ -6,6 +6,7 @@
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
 const { liveRows } = require('./source-rows');
+const { joined } = require('../source/byte-buffers');
 const { SnapshotSource } = require('../source/snapshot-source');
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { VALUE_LAYOUT } = require('../series/layouts');
@@ -48,14 +49,7 @@ function encodeRetired(retired, workers, failures) {
  * @returns {Buffer} all that it has, in memory of its own
  */
 function wholeSnapshot(source, workerId) {
-  const { chunks, bytes } = source.capture(workerId, undefined, { isLast: true });
-  const buffer = Buffer.allocUnsafeSlow(bytes);
-  let length = 0;
-  for (const chunk of chunks) {
-    buffer.set(chunk, length);
-    length += chunk.length;
-  }
-  return buffer;
+  return joined(source.capture(workerId, undefined, { isLast: true }).chunks);
 }
 
 /**

@@ -3,7 +3,7 @@
 // Maps a source's rows to the family's rows. A row is translated once, by integers: each label value of a
 // source is looked up once in the family's dictionary, and each row once in the family's index.
 
-const { labelsFrom, setLabel } = require('../series/label-form');
+const { setLabel } = require('../series/label-form');
 const { grown } = require('../series/row-array');
 
 const NOTHING = new Int32Array(0);
@@ -20,10 +20,8 @@ const NO_SETS = { labelNames: [], positionsOf: () => [], idAt: () => 0, valuesOf
 const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
-/** @typedef {TableRowMap | LabelRowMap} RowMap */
-
 /**
- * Label sets as integers, by row: those of a decoded dictionary, or of a table within an epoch.
+ * Label sets as integers, by row: those of a decoded dictionary, of a table within an epoch, or of JSON.
  *
  * @typedef {object} LabelSets
  * @property {readonly string[]} labelNames
@@ -32,8 +30,7 @@ const NAME_LABEL = '__name__';
  * @property {(position: number) => readonly string[]} valuesOf the values by integer
  */
 
-/** Maps the rows of a metric whose label sets are integers. */
-class TableRowMap {
+class RowMap {
   #generation = -1;
   /** @type {LabelSets} */
   #sets;
@@ -152,48 +149,4 @@ class TableRowMap {
   }
 }
 
-/** Maps the rows of a metric that was sent as JSON, with its label sets as strings. */
-class LabelRowMap {
-  #generation = -1;
-  #labels;
-
-  /** @param {{names: string[], values: string[]}[]} labels by row */
-  constructor(labels) {
-    this.#labels = labels;
-    this.rows = new Int32Array(labels.length).fill(UNMAPPED);
-  }
-
-  /** @returns {string[]} those that rows have */
-  get labelNames() {
-    const names = new Set();
-    for (const row of this.#labels) for (const name of row.names) names.add(name);
-    return [...names];
-  }
-
-  /**
-   * @param {number} row
-   * @returns {Record<string, string>}
-   */
-  labelsOf(row) {
-    const { names, values } = this.#labels[row];
-    return labelsFrom(names, values);
-  }
-
-  /** @param {FamilyRows} family */
-  bind(family) {
-    if (this.#generation === family.generation) return;
-    this.#generation = family.generation;
-    this.rows.fill(UNMAPPED);
-  }
-
-  /**
-   * @param {FamilyRows} family
-   * @param {number} row
-   */
-  translate(family, row) {
-    const { names, values } = this.#labels[row];
-    this.rows[row] = family.rowOf(names, values);
-  }
-}
-
-module.exports = { TableRowMap, LabelRowMap, UNMAPPED, NAME_LABEL };
+module.exports = { RowMap, UNMAPPED, NAME_LABEL };

@@ -2,7 +2,7 @@
 
 // A metric's table as a source: the retired totals are tables, and so is what other threads share.
 
-const { TableRowMap } = require('./row-map');
+const { RowMap } = require('./row-map');
 
 /** @type {import('../source/extras').RowExtras} */
 const NO_EXTRAS = Object.freeze({});
@@ -104,7 +104,7 @@ class TableSource {
     this.#epoch = table.epoch;
     this.#labels = new TableLabels(table);
     this.#definition = { name, help, type, aggregator, layout, windowed, labelNames };
-    this.#rows = new TableRowMap(this.#defaults);
+    this.#rows = new RowMap(this.#defaults);
   }
 }
 

@@ -3,7 +3,7 @@
 // The dictionary of one worker: its metrics and label sets, each of which the worker sends once.
 
 const { SnapshotError } = require('../source/byte-buffers');
-const { TableRowMap } = require('./row-map');
+const { RowMap } = require('./row-map');
 const { grown } = require('../series/row-array');
 
 const MAX_ROW_MAPS = 8;
@@ -22,7 +22,7 @@ const MAX_ROW_MAPS = 8;
  * @property {Int32Array} tuples by row: its form, then its integer of each label
  * @property {number} rows
  * @property {boolean} isDropped for good: its number is not used again
- * @property {Map<string, TableRowMap>} maps to the family's rows, by the default labels that were added
+ * @property {Map<string, RowMap>} maps to the family's rows, by the default labels that were added
  */
 
 /**
@@ -172,7 +172,7 @@ const keys = new WeakMap();
  * @param {WorkerMetric} metric
  * @param {[string, string][]} defaults
  * @param {number} rowCount of the numbers
- * @returns {TableRowMap}
+ * @returns {RowMap}
  */
 function rowMapOf(metric, defaults, rowCount) {
   let key = keys.get(defaults);
@@ -181,7 +181,7 @@ function rowMapOf(metric, defaults, rowCount) {
   if (map === undefined) {
     // A bound, because default labels may change with each scrape.
     if (metric.maps.size >= MAX_ROW_MAPS) metric.maps.clear();
-    map = new TableRowMap(defaults);
+    map = new RowMap(defaults);
     metric.maps.set(key, map);
   }
   map.extend(new DictionaryLabels(metric), rowCount);

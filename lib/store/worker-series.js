@@ -9,7 +9,7 @@ const { ONE_PAGE } = require('../series/number-pages');
 const { widthOf } = require('../series/layouts');
 const { readJsonMetric } = require('./json-source');
 const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
-const { LabelRowMap } = require('./row-map');
+const { RowMap } = require('./row-map');
 const { stageDictionary, rowMapOf } = require('./worker-dictionary');
 const { isValidMetricName } = require('../registry/names');
 
@@ -267,24 +267,17 @@ function* metricsIn(registries, budget) {
  * @throws {Error} if it cannot be read
  */
 function jsonSource(workerId, metric, defaults, budget) {
-  const read = readJsonMetric(metric, budget);
-  const { definition, columns, extras } = read;
+  const { definition, rows: sets, columns, extras } = readJsonMetric(metric, budget);
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
-  const labels = read.labels.map(({ names, values }) => {
-    budget.spend(defaults.length * (names.length + 1));
-    const missing = defaults.filter(([name]) => !names.includes(name));
-    return {
-      names: [...names, ...missing.map(([name]) => name)],
-      values: [...values, ...missing.map(([, value]) => value)],
-    };
-  });
-  const rows = new LabelRowMap(labels);
+  budget.spend(defaults.length * sets.count);
+  const rows = new RowMap(defaults);
+  rows.extend(sets, sets.count);
   return {
     workerId,
     definition,
     rows,
-    rowCount: labels.length,
+    rowCount: sets.count,
     order: undefined,
     pages: [columns],
     pageShift: ONE_PAGE,

@@ -56,7 +56,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
         new Set(states.map(state => state.group.id)).size === states.length &&
         agreed.members === group.running.length &&
         shared.every(state => isDeepStrictEqual(state, agreed)) &&
-        samples.get(`prom_client_cluster_group_aggregator_info{pid="${pid}",id="${id}"}`) === 1 &&
+        samples.get(`prom_client_cluster_group_aggregator_info{id="${id}",pid="${pid}"}`) === 1 &&
         samples.get('prom_client_cluster_group_members') === agreed.members &&
         samples.get('prom_client_cluster_group_handovers_total') === agreed.handovers
       );
