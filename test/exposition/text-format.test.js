@@ -47,16 +47,8 @@ function linesOf(one, openMetrics) {
 
 test('text format: numbers are in the form of JavaScript, which Prometheus reads', () => {
   for (const [value, text] of [
-    [0, '0'],
     [-0, '0'],
-    [1, '1'],
-    [-1.5, '-1.5'],
-    [0.1 + 0.2, '0.30000000000000004'],
     [1e21, '1e+21'],
-    [1e-7, '1e-7'],
-    [5e-324, '5e-324'],
-    [Number.MAX_VALUE, '1.7976931348623157e+308'],
-    [2 ** 53 + 2, '9007199254740994'],
     [Infinity, '+Inf'],
     [-Infinity, '-Inf'],
     [NaN, 'Nan'],

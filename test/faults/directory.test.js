@@ -109,52 +109,31 @@ describe('a process without workers', { concurrency: 3 }, () => {
 });
 
 describe('the end of the primary', { concurrency: 3 }, () => {
-  const ends = {
-    'because nothing keeps it': [({ process }) => process.disconnect(), 0],
-    'by process.exit()': [({ process }) => process.exit(3), 3],
-    'by an uncaught exception': [
+  // Each cluster of these tests whose end() is called ends because nothing keeps it, with a thread.
+  for (const [how, end, expected, inPlace] of [
+    [
+      'by an uncaught exception',
       () => {
         setImmediate(() => {
           throw new Error('this primary is meant to die');
         });
       },
       1,
+      false,
     ],
-    'by a SIGTERM handler that exits': [
-      ({ process }) => {
-        process.on('SIGTERM', () => process.exit(143));
-        process.kill(process.pid, 'SIGTERM');
-      },
-      143,
-    ],
-  };
-
-  /** Ends a primary with one worker and expects that nothing is left. */
-  async function assertRemoved(t, [end, code], options) {
-    const cluster = await start(t, { options });
-    await cluster.inWorker(1, record);
-    assert.equal(counted(await cluster.scrape()), 1);
-    const pids = await pidsOf(cluster);
-    if (code === 0) {
-      await cluster.endWorker(1, exit);
-    }
-    cluster.run(end).catch(() => {});
-    assert.deepEqual(await cluster.hasEnded(), { code, signal: null });
-    // Workers write their exit files only if there is a directory: none of them creates one.
-    await until(() => !pids.some(isAlive), 'its workers are dead, too');
-    assert.deepEqual(fs.readdirSync(cluster.place), []);
-  }
-
-  // test/long/every-variant.test.js tries every end, with a thread and in place. Each cluster of these tests
-  // whose end() is called ends because nothing keeps it.
-  const usual = [
-    ['by an uncaught exception', false],
-    ['by process.exit()', true],
-  ];
-  const every = Object.keys(ends).flatMap(how => [false, true].map(inPlace => [how, inPlace]));
-  for (const [how, inPlace] of process.env.EVERY_VARIANT ? every : usual) {
-    it(`the primary's directory is removed when it ends ${how}${inPlace ? ', in place' : ''}`, t =>
-      assertRemoved(t, ends[how], { inPlace }));
+    ['by process.exit(), in place', ({ process }) => process.exit(3), 3, true],
+  ]) {
+    it(`the primary's directory is removed when it ends ${how}`, async t => {
+      const cluster = await start(t, { options: { inPlace } });
+      await cluster.inWorker(1, record);
+      assert.equal(counted(await cluster.scrape()), 1);
+      const pids = await pidsOf(cluster);
+      cluster.run(end).catch(() => {});
+      assert.deepEqual(await cluster.hasEnded(), { code: expected, signal: null });
+      // Workers write their exit files only if there is a directory: none of them creates one.
+      await until(() => !pids.some(isAlive), 'its workers are dead, too');
+      assert.deepEqual(fs.readdirSync(cluster.place), []);
+    });
   }
 
   it("the primary's directory is removed when it ends while its first thread is starting", async t => {
