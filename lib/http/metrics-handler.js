@@ -61,23 +61,10 @@ function checkExchange(req, res) {
 function send(req, res, { status, headers, vary, body }) {
   res.statusCode = status;
   for (const name of Object.keys(headers)) res.setHeader(name, headers[name]);
-  addVary(res, vary);
+  // A middleware may have set others.
+  if (vary.length > 0) res.setHeader('Vary', [res.getHeader('Vary') ?? [], vary].flat().join(', '));
   if (req.method === 'HEAD') res.end();
   else res.end(body);
-}
-
-/**
- * Adds to the Vary header that a middleware may have set.
- *
- * @param {Response} res
- * @param {string[]} vary
- */
-function addVary(res, vary) {
-  const names = [res.getHeader('Vary') ?? []].flat().flatMap(list => String(list).split(/\s*,\s*/));
-  const existing = names.map(name => name.toLowerCase());
-  if (existing.includes('*')) return;
-  const missing = vary.filter(name => !existing.includes(name.toLowerCase()));
-  if (missing.length > 0) res.setHeader('Vary', [...names, ...missing].join(', '));
 }
 
 module.exports = { metricsHandler };
