@@ -217,7 +217,7 @@ class ClusterStore {
         this.countFailure('merge', name, error);
       }
     }
-    yield* this.#retired.expire(this.retiredMaxAge);
+    yield* this.#retired.expire(now - this.retiredMaxAge);
     return merged;
   }
 

@@ -124,13 +124,12 @@ class RetiredSource {
   }
 
   /**
-   * Drops the label sets that no source has had for too long.
+   * Drops the label sets that no source has had since a given time.
    *
-   * @param {number} maxAge milliseconds
+   * @param {number} oldest by the same clock
    * @returns {Generator<void>} yields where a slice may end
    */
-  *expire(maxAge) {
-    const oldest = this.#now() - maxAge;
+  *expire(oldest) {
     for (const totals of this.totals) yield* totals.expire(oldest);
     this.#dropEmpty();
   }

@@ -147,7 +147,7 @@ class EndedThreads {
         if (view !== undefined) yield* this.#touch(view, defaults, now);
       }
     }
-    yield* this.#retired.expire(this.#maxAge);
+    yield* this.#retired.expire(now - this.#maxAge);
   }
 
   /**

@@ -248,6 +248,18 @@ test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, wi
   }
 });
 
+test('retired totals: with retiredMaxAge 0, what a live worker has stays, however long a merge takes', () => {
+  let now = START;
+  const store = new ClusterStore({ retiredMaxAge: 0, now: () => now++ });
+  for (const id of [1, 2]) {
+    const worker = lastingWorker();
+    worker.use(1);
+    scrape(worker, store, id);
+  }
+  store.retire(1);
+  for (let i = 0; i < 3; i++) assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 2);
+});
+
 test('retired totals: a wall clock that jumps drops nothing, in this thread or the next', t => {
   t.mock.timers.enable({ apis: ['Date'], now: START });
   const store = new ClusterStore({ retiredMaxAge: HOUR });
