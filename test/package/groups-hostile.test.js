@@ -160,13 +160,8 @@ describe(
 
     const pretenders = {
       'says nothing': () => {},
-      'says that it does not aggregate, and then nothing': socket => {
-        socket.write(messageFrame({ type: HELLO, id: 1 }));
-        socket.write(messageFrame({ type: PAGE, pages: false }));
-      },
       'ends each connection': socket => socket.end(),
       'sends no message': socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
-      'sends half a message': socket => socket.write(messageFrame({ type: HELLO, id: 1 }).subarray(0, 20)),
       'sends messages with fields of any type': socket => {
         socket.write(messageFrame({ type: HELLO, id: 1 }));
         for (let i = 0; i < MESSAGES; i++) {

@@ -1,15 +1,11 @@
 'use strict';
 
-// The benchmark of clusters: a broken budget fails, and wrong options are refused.
+// The benchmark of clusters: a broken budget fails.
 
 const assert = require('node:assert/strict');
-const { spawnSync } = require('node:child_process');
-const path = require('node:path');
 const { test } = require('node:test');
 const { judge } = require('../../benchmarks/cluster/budgets.js');
 const { planFor } = require('../../benchmarks/cluster/plan.js');
-
-const RUN = path.join(__dirname, '../../benchmarks/cluster/run.js');
 
 test('the budget for each of 64 workers is a gate, and is judged with 64 only', () => {
   const verdictsOf = (workers, cpu) => {
@@ -21,21 +17,3 @@ test('the budget for each of 64 workers is a gate, and is judged with 64 only', 
   assert.deepEqual(verdictsOf(64, 0.16 * 64).map(summary), [[0.16, false, false]]);
   assert.deepEqual(verdictsOf(32, 1), []);
 });
-
-test(
-  'options that exclude each other are errors',
-  { skip: process.platform !== 'linux' && 'reads /proc' },
-  () => {
-    const wrong = [
-      [['--growth', '--short'], /--growth and --short exclude each other/],
-      [['--growth', '--no-growth'], /--growth and --no-growth exclude each other/],
-      [['--document', '--no-growth'], /--document draws the growth, which these options leave out/],
-      [['--document', '--samples', '1000'], /--document draws the growth, which these options leave out/],
-    ];
-    for (const [args, text] of wrong) {
-      const { status, stderr } = spawnSync(process.execPath, [RUN, ...args], { encoding: 'utf8' });
-      assert.match(stderr, text);
-      assert.equal(status, 2);
-    }
-  },
-);

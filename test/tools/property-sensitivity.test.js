@@ -47,15 +47,6 @@ const FAULTS = {
     if (!gauge.hashMap || gauge.labelNames.length === 0) return reset();
     for (const series of Object.values(gauge.hashMap)) series.value = 0;
   }),
-  'labels() creates the series': withMethod('Counter', 'labels', labels => (...args) => {
-    const child = labels(...args);
-    child.inc(0);
-    return child;
-  }),
-  'a reused child forgets its labels': withMethod('Gauge', 'labels', (labels, gauge) => (...args) => {
-    const child = labels(...args);
-    return { ...child, inc: (...given) => gauge.inc(...given) };
-  }),
   'the last bound is exclusive': withMethod(
     'Histogram',
     'observe',
