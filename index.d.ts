@@ -466,8 +466,6 @@ export interface WorkerRegistryOptions {
   timeout?: number;
   /** The formats in which endpoints serve this registry, as setFormats(). */
   formats?: readonly MetricsFormat[];
-  /** Where the aggregator's directory is created, default `os.tmpdir()`. */
-  directory?: string;
   /**
    * Milliseconds that label sets of ended threads stay if no thread has them, default one hour. In a cluster
    * or group they stay as long as the process.

@@ -34,7 +34,10 @@ const aggregator = new Aggregator({
   lock: true,
   retain: true,
   onDirectory: directory => port.postMessage({ op: 'directory', directory }),
-  onRetired: (workerIds, totals) => port.postMessage({ op: 'retired', workerIds, totals }),
+  onRetired: (workerIds, totals) => {
+    const memory = totals === undefined ? [] : [/** @type {ArrayBuffer} */ (totals.buffer)];
+    port.postMessage({ op: 'retired', workerIds, totals }, memory);
+  },
 });
 
 /**
@@ -69,12 +72,16 @@ function perform({ op, args, id }) {
     case 'answer':
     case 'discard':
     case 'retire':
+    case 'forgetThread':
     case 'removeRetired':
     case 'supersedePush': {
       const result = /** @type {any} */ (aggregator)[op](...args);
       if (id !== undefined) reply(id, result);
       break;
     }
+    case 'share':
+      runThrough(aggregator.share(args[0], args[1]));
+      break;
     case 'render': {
       const result = runThrough(aggregator.render(args[0]));
       reply(id, result, result.bodies);

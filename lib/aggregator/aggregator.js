@@ -52,6 +52,7 @@ const { debug } = require('../options/debug-log');
  *   totals are continued
  * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
  * @property {number} [retiredMaxAge] milliseconds
+ * @property {boolean} [inMemory] whether there is no spool, because no other process writes into it
  */
 
 /**
@@ -188,6 +189,22 @@ class Aggregator {
   }
 
   /**
+   * Adds what a thread of this process has shared.
+   *
+   * @param {number} id
+   * @param {import('../store/thread-series').ThreadParts} parts
+   * @returns {Generator<void>}
+   */
+  share(id, parts) {
+    return this.#store.share(id, parts);
+  }
+
+  /** @param {number} id of a thread that has joined again, and is shown with another one */
+  forgetThread(id) {
+    this.#store.forget(id);
+  }
+
+  /**
    * Drops totals of dead workers, also for the next thread.
    *
    * @param {RemoveRequest} request
@@ -217,6 +234,7 @@ class Aggregator {
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#answers.again.clear();
     for (const workerId of this.#retirement.unread) this.retire(workerId);
+    yield* this.#store.readThreads();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };

@@ -51,7 +51,8 @@ class CurrentSpool {
    * @throws {NodeJS.ErrnoException} if the directory of an earlier thread may be continued later
    */
   async open(adopt, name) {
-    const { directory, fallbacks, lock, retain, onDirectory } = this.#options;
+    const { directory, fallbacks, lock, retain, onDirectory, inMemory } = this.#options;
+    if (inMemory) return;
     try {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
       this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });

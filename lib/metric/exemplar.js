@@ -98,18 +98,19 @@ class Exemplars {
     const place = row * this.width + column;
     /** @type {Slot} */
     const slot = { exemplar, encoded: undefined };
+    const { timestamp } = exemplar;
     const listener = this.#table?.listener;
+    let isReported = false;
     if (listener?.exemplarPut !== undefined) {
       slot.reported = slotAt(this.#pages, place)?.reported;
-      const { timestamp } = exemplar;
       // A clock may go back.
-      if (slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS) {
-        slot.reported = timestamp;
-        listener.exemplarPut(row, column, exemplar);
-      }
+      isReported = slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS;
+      if (isReported) slot.reported = timestamp;
     }
     this.#set(place, slot);
     this.version++;
+    // Last, because the listener may read all exemplars.
+    if (isReported) listener?.exemplarPut?.(row, column, exemplar);
   }
 
   /** @param {number} row */

@@ -294,4 +294,4 @@ function extrasOf({ columns }, { extras, rowCount }) {
   );
 }
 
-module.exports = { decodeSnapshot, columnsOf, extrasOf };
+module.exports = { decodeSnapshot, columnsOf, extrasOf, parseJson };

@@ -359,4 +359,4 @@ function* compactionSteps(views) {
   }
 }
 
-module.exports = { SnapshotSource };
+module.exports = { SnapshotSource, warnOfHook };

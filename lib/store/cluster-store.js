@@ -1,10 +1,11 @@
 'use strict';
 
 // Runs with the aggregator, in its thread or in place; no files, timers or messages. The numbers of the whole
-// cluster: each worker's last snapshot, the retired totals of dead workers, and the families in which both
-// are merged.
+// cluster: each worker's last snapshot, the memory of this process's threads, the retired totals of what has
+// ended, and the families in which all are merged.
 
 const { WorkerSeries } = require('./worker-series');
+const { ThreadSeries } = require('./thread-series');
 const { ClusterFamily } = require('./cluster-family');
 const { RetiredSource } = require('./retired-source');
 const { encodeRetired, restoreRetired } = require('./retired-snapshot');
@@ -33,6 +34,8 @@ class ClusterStore {
   /** @type {Map<number, WorkerSeries>} */
   #workers = new Map();
   #retired;
+  /** @type {Map<number, ThreadSeries>} of this process; none has the id of a worker */
+  #threads = new Map();
   /** @type {Map<string, ClusterFamily>} by name, type and layout */
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
@@ -60,7 +63,7 @@ class ClusterStore {
 
   /** @returns {boolean} whether there is nothing to show */
   get isEmpty() {
-    return this.#workers.size === 0 && this.#retired.isEmpty;
+    return this.#all.length === 0 && this.#retired.isEmpty;
   }
 
   /**
@@ -84,9 +87,13 @@ class ClusterStore {
     return this.#workers.values();
   }
 
+  get #all() {
+    return [...this.#workers.values(), ...this.#threads.values()];
+  }
+
   /** Failures, and the age of the numbers. */
   state() {
-    const workers = [...this.#workers.values()];
+    const workers = this.#all;
     // A kind that is shown by name is so after its worker's death, too: the common count must not fall.
     for (const worker of workers)
       for (const [stage, name] of worker.failures) this.#retiredFailures.add(stage, name, 0);
@@ -114,6 +121,33 @@ class ClusterStore {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
     worker.apply(buffer);
     this.#workers.set(workerId, worker);
+  }
+
+  /**
+   * Adds what a thread of this process has shared.
+   *
+   * @param {number} id the thread's, as that of a worker
+   * @param {import('./thread-series').ThreadParts} parts
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *share(id, parts) {
+    let thread = this.#threads.get(id);
+    if (thread === undefined) {
+      thread = new ThreadSeries(id, (stage, name, error) => this.countFailure(stage, name, error));
+      this.#threads.set(id, thread);
+    }
+    thread.add(parts);
+    // So that a page has little left to read.
+    yield* thread.read();
+  }
+
+  /**
+   * Reads all threads of this process as they are now.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *readThreads() {
+    for (const thread of [...this.#threads.values()]) yield* thread.refresh();
   }
 
   /**
@@ -146,9 +180,10 @@ class ClusterStore {
     this.#ownFailures.add(stage, text);
   }
 
-  /** @param {number} workerId of a worker that counts as if it had sent nothing, from now on */
+  /** @param {number} workerId of a worker or thread that counts as if it had sent nothing, from now on */
   forget(workerId) {
     this.#workers.delete(workerId);
+    this.#threads.delete(workerId);
   }
 
   /**
@@ -160,8 +195,10 @@ class ClusterStore {
   retire(workerId) {
     if (this.#closed.has(workerId)) return false;
     this.#close(workerId);
-    const worker = this.#workers.get(workerId);
-    this.#workers.delete(workerId);
+    const thread = this.#threads.get(workerId);
+    if (thread !== undefined) runThrough(thread.refresh());
+    const worker = thread ?? this.#workers.get(workerId);
+    this.forget(workerId);
     if (worker === undefined) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
@@ -246,7 +283,7 @@ class ClusterStore {
     /** @type {Map<string, ClusterFamily>} */
     const byName = new Map();
     // By id and not in the order of answers, so that the same cluster gives the same page.
-    for (const worker of [...this.#workers.values()].sort((a, b) => a.id - b.id)) {
+    for (const worker of this.#all.sort((a, b) => a.id - b.id)) {
       for (const source of worker.sources) {
         const family = this.#familyOf(source.definition);
         const first = byName.get(source.definition.name);

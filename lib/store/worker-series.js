@@ -229,7 +229,7 @@ function sourceOf({ workerId, definition, metric, defaults, rowCount, order, pag
 }
 
 /**
- * @param {Definition} definition
+ * @param {Pick<Definition, 'name' | 'help' | 'type'>} definition
  * @returns {string | undefined} why it would make the page unreadable, or very long
  */
 function problemOf({ name, help, type }) {
@@ -262,11 +262,11 @@ function* metricsIn(registries, budget) {
  * @param {number} workerId
  * @param {any} metric as JSON
  * @param {[string, string][]} defaults
- * @param {ReadBudget} budget
+ * @param {ReadBudget} [budget]
  * @returns {Source}
  * @throws {Error} if it cannot be read
  */
-function jsonSource(workerId, metric, defaults, budget) {
+function jsonSource(workerId, metric, defaults, budget = new ReadBudget()) {
   const { definition, rows: sets, columns, extras } = readJsonMetric(metric, budget);
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
@@ -285,4 +285,4 @@ function jsonSource(workerId, metric, defaults, budget) {
   };
 }
 
-module.exports = { WorkerSeries };
+module.exports = { WorkerSeries, jsonSource, problemOf };

@@ -1,45 +1,29 @@
 'use strict';
 
-// Runs in the process's hub. What threads that have ended had counted becomes a part of the retired totals.
+// Runs in a member of a cluster or group. What its threads that have ended had counted becomes a part of
+// retired totals, which stay as long as the process: they are part of sums over several processes, and
+// Prometheus would take a sum that falls for a reset.
 //
 // Adding up many label sets takes long, so it is done in slices. Each row moves from the thread's table to
 // the totals in one step, so a page that is read meanwhile has it once.
 
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
-const { readableDefaults } = require('../registry/readable-defaults');
-const { readableMetrics } = require('../source/readable-metrics');
 const { RetiredSource } = require('../store/retired-source');
 const { kindOf } = require('../series/layouts');
 const { runThrough } = require('../event-loop/slices');
 
-const DEFAULT_MAX_AGE = 3_600_000;
-/** Which label sets living threads have is found out so often within the maximum age. */
-const CHECKS_PER_AGE = 10;
 const ROWS_PER_STEP = 64;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
-/** @typedef {import('./thread-mirror').MirrorRegistry} MirrorRegistry */
-/** @typedef {Pick<import('./thread-mirror').ThreadMirror, 'registries' | 'read'>} Mirror */
+/** @typedef {Omit<import('../source/thread-mirror').MirrorRegistry, 'defaults'>} MirrorRegistry */
+/** @typedef {Pick<import('../source/thread-mirror').ThreadMirror, 'registries' | 'read'>} Mirror */
 
 class EndedThreads {
   /** @type {Mirror[]} of threads whose counts are not all in the totals yet */
   mirrors = [];
   /** @type {WeakSet<object>} metrics of theirs that are */
   #merged = new WeakSet();
-  #retired;
-  #maxAge;
-  #now;
-  #nextCheck = 0;
-
-  /**
-   * @param {number} [maxAge] milliseconds that a label set stays which no living thread has
-   * @param {() => number} [now] milliseconds of a clock that never jumps
-   */
-  constructor(maxAge = DEFAULT_MAX_AGE, now = () => performance.now()) {
-    this.#retired = new RetiredSource(now);
-    this.#maxAge = maxAge;
-    this.#now = now;
-  }
+  #retired = new RetiredSource(() => performance.now());
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
@@ -103,7 +87,6 @@ class EndedThreads {
     const rows = table.liveRows();
     for (let next = rows.next(); !next.done; yield) {
       if (table.captures !== undefined) return false;
-      // Not before the pause, because expire() may drop them.
       const totals = this.#totalsOf(view, defaults);
       for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
         const row = next.value;
@@ -112,7 +95,7 @@ class EndedThreads {
         const centroids = digest?.slices()[0]?.centroids();
         // First: if there is no memory for one of them, the row is lost, and not there twice.
         table.removeRow(row);
-        totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, this.#now());
+        totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, performance.now());
       }
     }
     this.#totalsOf(view, defaults).table.overflows += table.overflowCount;
@@ -127,44 +110,6 @@ class EndedThreads {
     const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
     const definition = { name, help, type, aggregator, layout, windowed, labelNames };
     return this.#retired.totalsOf(definition, labelNames);
-  }
-
-  /**
-   * Drops the label sets that have been without a living thread for too long.
-   *
-   * @param {any[]} live registries
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *expire(live) {
-    const now = this.#now();
-    if (now < this.#nextCheck) return;
-    this.#nextCheck = now + this.#maxAge / CHECKS_PER_AGE;
-    // A thread that has just ended has them, too.
-    for (const registry of [...live, ...this.#registriesLeft()]) {
-      const defaults = readableDefaults(registry);
-      for (const metric of readableMetrics(registry)) {
-        const view = viewOf(metric);
-        if (view !== undefined) yield* this.#touch(view, defaults, now);
-      }
-    }
-    yield* this.#retired.expire(now - this.#maxAge);
-  }
-
-  /**
-   * @param {MetricView} view of a living thread
-   * @param {Record<string, string>} defaults
-   * @param {number} now
-   * @returns {Generator<void>}
-   */
-  *#touch(view, defaults, now) {
-    const same = this.#retired.totals.filter(({ definition }) => definition.name === view.name);
-    if (same.length === 0) return;
-    let count = 0;
-    for (const row of view.table.liveRows()) {
-      const labels = labelsWith(defaults, view, row);
-      for (const totals of same) totals.seen(labels, now);
-      if (++count % ROWS_PER_STEP === 0) yield;
-    }
   }
 }
 

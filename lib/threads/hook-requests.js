@@ -3,6 +3,7 @@
 // Runs in the process's hub. Has the `collect` hooks of one thread run, which needs its event loop.
 
 const { randomUUID } = require('node:crypto');
+const { isLonger } = require('../source/collect-hooks');
 const { textOf } = require('../options/thrown');
 const { unref } = require('../event-loop/timers');
 
@@ -21,6 +22,8 @@ const RESPONSE_MILLISECONDS = 250;
  * @typedef {object} Request
  * @property {string} id
  * @property {'sent' | 'late' | 'begun'} state late: the thread has not begun in time
+ * @property {number} began when it has begun, by performance.now(); Infinity before
+ * @property {number} longestWait milliseconds for which a scrape has waited in vain
  * @property {Promise<Failed>} failed resolved when the thread has answered, or is late
  * @property {Promise<Failed>} answered
  * @property {(failed: Failed) => void} settle
@@ -29,18 +32,52 @@ const RESPONSE_MILLISECONDS = 250;
 
 class HookRequests {
   #send;
+  #onSettled;
   /** @type {Request | undefined} until it was answered */
   #current = undefined;
   #isOver = false;
 
-  /** @param {(message: {request: string}) => void} send to the thread */
-  constructor(send) {
+  /**
+   * @param {(message: {request: string}) => void} send to the thread
+   * @param {(answered: boolean, hooksBegan?: number) => void} [onSettled] called when the thread has
+   *   answered, or is not waited for; `hooksBegan` by performance.now()
+   */
+  constructor(send, onSettled = () => {}) {
     this.#send = send;
+    this.#onSettled = onSettled;
   }
 
   /**
-   * Has the hooks run. All metrics of a scrape share a request. As in CollectHooks, a call never shares a run
-   * that began before it: it waits for that, and shares the next one.
+   * Has the hooks run for a scrape, unless they are running.
+   *
+   * @param {number} timeout milliseconds that the scrape waits at most
+   * @returns {number} milliseconds that it waits; 0 if the thread does not answer, or a scrape with as much
+   *   time has waited for these hooks in vain
+   */
+  ask(timeout) {
+    if (this.#isOver) return 0;
+    const { state, longestWait } = (this.#current ??= this.#request());
+    return state !== 'late' && isLonger(timeout, longestWait) ? timeout : 0;
+  }
+
+  /**
+   * Notes that a scrape has waited in vain.
+   *
+   * @param {number} milliseconds
+   */
+  timeOut(milliseconds) {
+    if (this.#current === undefined) return;
+    this.#current.longestWait = Math.max(this.#current.longestWait, milliseconds);
+  }
+
+  /** Whether they are running. */
+  get isRunning() {
+    return this.#current?.state === 'begun';
+  }
+
+  /**
+   * Has the hooks run for a capture. All metrics of a capture share a request. As in CollectHooks, a call
+   * never shares a run that began before it: it waits for that, and shares the next one.
    *
    * @param {string} name of the metric that asks
    * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
@@ -68,20 +105,31 @@ class HookRequests {
     if (this.#current === undefined) return;
     clearTimeout(this.#current.timer);
     this.#current.state = 'begun';
+    this.#current.began = performance.now();
   }
 
   /** @param {Failed} failed */
   settle(failed) {
-    const request = this.#current;
-    this.#current = undefined;
-    clearTimeout(request?.timer);
-    request?.settle(failed);
+    this.#end(failed, true);
   }
 
   /** The thread answers nothing any more. */
   end() {
     this.#isOver = true;
-    this.settle(new Map());
+    this.#end(new Map(), false);
+  }
+
+  /**
+   * @param {Failed} failed
+   * @param {boolean} isAnswered
+   */
+  #end(failed, isAnswered) {
+    const request = this.#current;
+    this.#current = undefined;
+    if (request === undefined) return;
+    clearTimeout(request.timer);
+    request.settle(failed);
+    this.#onSettled(isAnswered, request.began);
   }
 
   /** @returns {Request} */
@@ -97,13 +145,14 @@ class HookRequests {
     const timer = setTimeout(() => {
       request.state = 'late';
       giveUp();
+      this.#onSettled(false);
     }, RESPONSE_MILLISECONDS);
     unref(timer);
     /** @type {Request} */
     const request = {
       // Not a number: each copy of this package with a hub gets all answers of a thread.
       id: randomUUID(),
-      state: 'sent',
+      ...{ state: 'sent', began: Infinity, longestWait: 0 },
       failed: Promise.race([answered, late]),
       answered,
       settle,

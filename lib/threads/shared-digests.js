@@ -10,12 +10,10 @@
 // shows it again. So a thread may be terminated at any moment: a value is in the buffer or in the list.
 
 const { MAX_BUFFERED } = require('../metric/observations');
+const { HEAD, WORDS_OF_NUMBER, listOf } = require('../source/mirror-digest');
 const { debug } = require('../options/debug-log');
 
-/** Numbers of a place before its buffer. */
-const HEAD = 5;
 const NUMBER_BYTES = 8;
-const WORDS_OF_NUMBER = 2;
 const FIRST_BLOCK = 128;
 const LARGEST_BLOCK = 32_768;
 /** Most label sets of many have few observations. */
@@ -28,7 +26,7 @@ const NO_NUMBERS = new Float64Array(0);
 /** @typedef {import('../metric/observations').Observations} Observations */
 /** @typedef {import('../metric/observations').SharedPlace} SharedPlace */
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
-/** @typedef {{numbers: Float64Array, words: Int32Array}} Block */
+/** @typedef {import('../source/mirror-digest').Block} Block */
 
 /** @type {WeakMap<SeriesTable, SharedDigests>} the latest of each table */
 const latest = new WeakMap();
@@ -212,12 +210,4 @@ class SharedDigests {
   }
 }
 
-/**
- * @param {number} state of a place
- * @returns {number} 0 or 1: the list that is shown
- */
-function listOf(state) {
-  return ((state + 1) >> 1) & 1;
-}
-
-module.exports = { SharedDigests, DigestPlace, HEAD, WORDS_OF_NUMBER, listOf };
+module.exports = { SharedDigests, DigestPlace };

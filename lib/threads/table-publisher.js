@@ -16,7 +16,7 @@ const {
   DIGESTS,
   DIGEST,
   EXEMPLAR,
-} = require('./thread-messages');
+} = require('../source/log-records');
 
 /** Where the numbers of a row's values begin in its record. */
 const VALUES = 3;
@@ -33,6 +33,7 @@ class TablePublisher {
   #numbers;
   #onFailure;
   #onRenumbered;
+  #onChanged;
   /** What had listened to the table before, and is called first. */
   #inner;
   /** @type {Float64Array[]} that were published */
@@ -55,14 +56,15 @@ class TablePublisher {
    * @param {import('../exposition/live-family').MetricView} view of the metric
    * @param {number} number of the metric
    * @param {object} context
-   * @param {import('./shared-log').LogWriter} context.log
+   * @param {import('../source/shared-log').LogWriter} context.log
    * @param {(memory: SharedArrayBuffer) => number} context.memoryNumber passes shared memory on; returns its
    *   number for a record that follows at once
    * @param {import('./shared-numbers').SharedNumbers} context.numbers
    * @param {(error: unknown) => void} context.onFailure
    * @param {(publisher: TablePublisher) => void} context.onRenumbered
+   * @param {() => void} context.onChanged called when the log may have become long; may close this publisher
    */
-  constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered }) {
+  constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered, onChanged }) {
     const { table } = view;
     this.table = table;
     this.#digestOf = view.digestOf;
@@ -73,6 +75,7 @@ class TablePublisher {
     this.#numbers = numbers;
     this.#onFailure = onFailure;
     this.#onRenumbered = onRenumbered;
+    this.#onChanged = onChanged;
     this.#inner = table.listener;
     // The first value of each stands for no value.
     this.#values = table.labelNames.map(() => 1);
@@ -133,6 +136,7 @@ class TablePublisher {
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
       this.#publishRow(row);
       if (this.#digests !== undefined) this.#shareDigest(row);
+      this.#onChanged();
     } catch (error) {
       this.#onFailure(error);
     }
@@ -156,6 +160,7 @@ class TablePublisher {
   exemplarPut(row, column, exemplar) {
     this.#listener?.exemplarPut?.(row, column, exemplar);
     this.#guard(() => this.#publishExemplar(row, column, exemplar));
+    this.#guard(this.#onChanged);
   }
 
   /** @param {number} row */

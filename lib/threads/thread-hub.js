@@ -1,67 +1,65 @@
 'use strict';
 
 // Runs in the thread that serves the page, usually the main thread. Follows the threads of the process that
-// take part. Their registries, and what ended threads had counted, are further registries of this process,
-// for its own page and for a cluster's.
+// take part, and passes on references to what they share: to the aggregator, which reads it, or, in a member
+// of a cluster or group, to its own registries. Nothing of what threads have recorded is read here.
 
 const diagnosticsChannel = require('node:diagnostics_channel');
-const { debuglog } = require('node:util');
 const { isSharedArrayBuffer } = require('node:util/types');
 const worker = require('node:worker_threads');
-const { runInSlices, runThrough } = require('../event-loop/slices');
 const { replaceCurrent, leaveCurrent } = require('../event-loop/current');
-const { HookRequests } = require('./hook-requests');
-const { ThreadMirror } = require('./thread-mirror');
-const { EndedThreads } = require('./ended-threads');
-const { ownTask, isTask, isRunning } = require('./kernel-tasks');
+const { debug } = require('../options/debug-log');
+const { ThreadRecord } = require('./thread-record');
+const { MemberThreads } = require('./member-threads');
+const { ownTask, isRunning } = require('./kernel-tasks');
 const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
-
-const debug = debuglog('prom-client-cluster');
 
 /** Also where `process` is a copy without events, as in Jest. */
 const THREAD_CREATED = 'worker_threads';
 
-/**
- * @typedef {object} ThreadRecord
- * @property {string} id
- * @property {number} threadId
- * @property {string | undefined} task see ownTask()
- * @property {ThreadMirror} mirror
- * @property {Int32Array} listening see LISTENER_BYTES
- * @property {boolean} isPublished whether the thread has published all that it had when it joined
- * @property {ThreadRecord | undefined} former of a thread that takes part again; shown until all is published
- * @property {import('node:worker_threads').BroadcastChannel} channel
- * @property {HookRequests} hooks
- * @property {boolean} hasLeft whether it takes part no more, and answers nothing
- */
+/** @typedef {import('../cluster/primary/cluster-primary').ClusterPrimary} ClusterPrimary */
+/** @typedef {import('../store/thread-series').ThreadParts} ThreadParts */
 
+/** @typedef {import('../cluster/primary/cluster-primary').ProcessThreads} ProcessThreads */
+
+/** @implements {ProcessThreads} */
 class ThreadHub {
-  #onJoined;
+  #primary;
+  #isMember;
   #scope;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
-  #ended;
+  /** @type {Map<string, import('node:worker_threads').BroadcastChannel>} by id */
+  #channels = new Map();
+  /** @type {Map<number, ThreadRecord>} that have ended, and are not part of the aggregator's totals yet */
+  #ended = new Map();
+  #nextNumber = 1;
   /**
    * Threads whose end is reported, by id. Weak: they may have ended although this hub got no event.
    *
    * @type {Map<number, WeakRef<import('node:worker_threads').Worker>>}
    */
   #followed = new Map();
-  #isReading = false;
-  #isMerging = false;
-  /** Whether the registries are on the page of a cluster or group. */
-  #isMember = false;
+  /**
+   * Whether the aggregator reads the threads; undefined while there are none.
+   *
+   * @type {boolean | undefined}
+   */
+  #isAggregated = undefined;
+  /** @type {MemberThreads | undefined} of a member */
+  #members = undefined;
+  #isSending = false;
   #isClosed = false;
 
   /**
-   * @param {{retiredMaxAge?: number}} options see EndedThreads
-   * @param {() => void} [onJoined] called when a thread has joined
+   * @param {() => ClusterPrimary | undefined} primary
+   * @param {() => boolean} isMember whether the numbers of this process go to another one
    * @throws {Error} in another runtime than Node.js
    */
-  constructor({ retiredMaxAge }, onJoined) {
-    this.#onJoined = onJoined;
-    this.#ended = new EndedThreads(retiredMaxAge);
+  constructor(primary, isMember) {
+    this.#primary = primary;
+    this.#isMember = isMember;
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
@@ -90,27 +88,79 @@ class ThreadHub {
   /** How many threads take part. */
   get count() {
     this.#receiveAll();
-    return [...this.#threads.values()].filter(({ isPublished, hasLeft }) => isPublished && !hasLeft).length;
+    return this.#shown.filter(({ hasLeft }) => !hasLeft).length;
   }
 
-  /** @returns {any[]} as they are now */
-  registries() {
+  /** Whether no thread has ever been shown. */
+  get isEmpty() {
     this.#receiveAll();
-    for (const { mirror } of this.#threads.values()) runThrough(mirror.read());
-    // Those of living threads first: if two metrics of one name have different types, the first is shown.
-    return [...this.#liveRegistries(), ...this.#ended.registries];
+    return this.#isAggregated === undefined;
   }
 
-  /** @returns {any[]} the same, for the page of a cluster or group */
+  /** @returns {ThreadRecord[]} */
+  get #shown() {
+    return [...this.#threads.values()].filter(({ isPublished }) => isPublished);
+  }
+
+  /** @returns {any[]} registries of the threads, if the aggregator does not read these: as they are now */
+  registries() {
+    return this.#isAggregated === false ? this.registriesOfMember() : [];
+  }
+
+  /** @returns {any[]} registries of the threads, for the page of a cluster or group: as they are now */
   registriesOfMember() {
-    this.#isMember = true;
-    return this.registries();
+    this.#receiveAll();
+    if (this.#members === undefined) {
+      this.#members = new MemberThreads();
+      for (const record of this.#shown) this.#members.share(record, record.takeAll());
+    }
+    return this.#members.registries;
   }
 
-  /** @returns {any[]} */
-  #liveRegistries() {
-    const shown = [...this.#threads.values()].filter(({ isPublished }) => isPublished);
-    return shown.flatMap(({ mirror }) => mirror.registries);
+  /** Sends all that threads share, to an aggregator that has nothing. */
+  share() {
+    if (this.#isAggregated)
+      for (const record of [...this.#ended.values(), ...this.#shown]) this.#show(record);
+  }
+
+  /** @returns {number[]} numbers of the threads that the aggregator shows */
+  shown() {
+    return this.#isAggregated ? this.#shown.map(({ number }) => number) : [];
+  }
+
+  /** @returns {number[]} numbers of those whose hooks are to run */
+  hooked() {
+    this.#receiveAll();
+    return this.#isAggregated ? this.#shown.filter(each => each.hasHooks).map(({ number }) => number) : [];
+  }
+
+  /**
+   * @param {number} number of a thread
+   * @param {number} timeout milliseconds
+   */
+  ask(number, timeout) {
+    const record = this.#shown.find(each => each.number === number);
+    if (record === undefined) return 0;
+    const wait = record.hooks.ask(timeout);
+    if (wait === 0 && record.hooks.isRunning)
+      record.countAllFailures('its previous collect is still running');
+    return wait;
+  }
+
+  /**
+   * @param {number} number of a thread
+   * @param {number} waited milliseconds
+   */
+  timeOut(number, waited) {
+    const record = this.#shown.find(each => each.number === number);
+    if (!record?.hooks.isRunning) return;
+    record.hooks.timeOut(waited);
+    record.countAllFailures(`its collect took longer than ${Math.round(waited)} ms`);
+  }
+
+  /** @param {number[]} numbers of threads whose counts are part of the totals */
+  retired(numbers) {
+    for (const number of numbers) this.#ended.delete(number);
   }
 
   close() {
@@ -142,18 +192,21 @@ class ThreadHub {
     if (this.#isClosed) return;
     this.#takeAll();
     const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
-    if (ended.length === 0) return;
     // What they had sent before.
-    this.#takeAll();
+    if (ended.length > 0) this.#takeAll();
     for (const record of ended) {
       this.#followed.delete(record.threadId);
       this.#retire(record);
     }
+    this.#sendAll();
   }
 
   #takeAll() {
     this.#takeInbox();
-    for (const record of this.#threads.values()) this.#applyInOrder(record, messagesOf(record.channel));
+    for (const record of this.#threads.values()) {
+      const channel = /** @type {any} */ (this.#channels.get(record.id));
+      this.#applyInOrder(record, messagesOf(channel));
+    }
   }
 
   #takeInbox() {
@@ -205,32 +258,28 @@ class ThreadHub {
   }
 
   /** @param {any} message */
-  #add({ thread: id, join, listening, threadId, task, previous }) {
+  #add(message) {
+    const { thread: id, join, listening, threadId, previous } = message;
     const isValid =
       isSharedArrayBuffer(join) && isSharedArrayBuffer(listening) && listening.byteLength === LISTENER_BYTES;
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
-    // First, because the log may be none.
-    const mirror = new ThreadMirror(join, name => record.hooks.collect(name));
-    const channel = this.#listen(channelOf(id), message => this.#applyInOrder(record, [message]));
-    /** @type {ThreadRecord} */
-    const record = {
+    const record = new ThreadRecord(
+      this.#nextNumber,
+      message,
+      this.#threads.get(previous),
+      request => this.#channels.get(id)?.postMessage(request),
+      (answered, hooksBegan) => this.#primary()?.settleThread(record.number, answered, hooksBegan),
+    );
+    this.#nextNumber++;
+    this.#channels.set(
       id,
-      threadId,
-      task: isTask(task) ? task : undefined,
-      mirror,
-      listening: new Int32Array(listening),
-      channel,
-      isPublished: false,
-      former: this.#threads.get(previous),
-      hooks: new HookRequests(message => channel.postMessage(message)),
-      hasLeft: false,
-    };
+      this.#listen(channelOf(id), received => this.#applyInOrder(record, [received])),
+    );
     this.#threads.set(id, record);
     // Until then, the thread posts to the inbox.
     Atomics.store(record.listening, 0, 1);
-    this.#onJoined?.();
   }
 
   /**
@@ -239,21 +288,18 @@ class ThreadHub {
    */
   #apply(record, message) {
     try {
-      const { mirror, hooks } = record;
-      const { chunk, memory, memoryNumber, published, left, ended } = message;
-      const { started, customs, answer, failed } = message;
-      if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
-      if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
+      const { hooks } = record;
+      const { published, left, ended, started, answer, failed } = message;
+      record.add(message);
       if (hooks.isCurrent(started)) hooks.started();
-      if (customs !== undefined) mirror.addCustoms(customs);
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
-      if (hooks.isCurrent(answer)) this.#onAnswer(record, answer, new Map(failed));
+      if (hooks.isCurrent(answer)) void this.#onAnswer(record, answer, new Map(failed));
       // It answers no request any more.
       if (ended === true) hooks.end();
       // It may still count, in its 'exit' listeners.
       if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
-      else this.#readSoon();
+      else void this.#sendSoon();
     } catch (error) {
       debug('a message of a thread is not valid: %O', error);
     }
@@ -263,15 +309,53 @@ class ThreadHub {
   #onLeft(record) {
     record.hasLeft = true;
     // It may have failed before it had published all. Then its former numbers are nearer to all.
-    record.isPublished ||= record.former === undefined;
+    if (!record.isPublished && record.former === undefined) this.#onPublished(record);
     record.hooks.end();
   }
 
-  /** @param {ThreadRecord} record */
+  /** @param {ThreadRecord} record which is shown from now on, in place of its former ones */
   #onPublished(record) {
     record.isPublished = true;
-    for (let { former } = record; former !== undefined; former = former.former) this.#remove(former);
+    if (this.#isAggregated === undefined) {
+      this.#isAggregated = !this.#isMember();
+      if (this.#isAggregated) this.#primary()?.start();
+      else this.#members = new MemberThreads();
+    }
+    this.#show(record);
+    for (let { former } = record; former !== undefined; former = former.former) {
+      this.#remove(former);
+      if (this.#isAggregated) this.#primary()?.sendThread('forgetThread', former.number);
+      this.#members?.forget(former);
+    }
     record.former = undefined;
+  }
+
+  /** @param {ThreadRecord} record */
+  #show(record) {
+    const parts = record.takeAll();
+    if (this.#isAggregated) this.#primary()?.sendThread('share', record.number, parts);
+    this.#members?.share(record, parts);
+  }
+
+  /** Messages of one turn are sent together. */
+  async #sendSoon() {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    await undefined;
+    this.#isSending = false;
+    this.#sendAll();
+  }
+
+  #sendAll() {
+    for (const record of this.#shown) this.#send(record);
+  }
+
+  /** @param {ThreadRecord} record */
+  #send(record) {
+    const parts = record.takeUnsent();
+    if (parts === undefined) return;
+    if (this.#isAggregated) this.#primary()?.sendThread('share', record.number, parts);
+    this.#members?.share(record, parts);
   }
 
   /**
@@ -279,68 +363,32 @@ class ThreadHub {
    * @param {string} request its id
    * @param {Map<unknown, unknown>} failed why, by metric
    */
-  async #onAnswer({ mirror, hooks }, request, failed) {
+  async #onAnswer(record, request, failed) {
+    // In a member, the capture that waits counts them.
+    if (this.#isAggregated) record.countFailures(failed);
     // What they have recorded, and what was sent before the answer.
-    await runInSlices(mirror.read());
-    if (hooks.isCurrent(request)) hooks.settle(failed);
-  }
-
-  /** Reads the logs, so that a scrape has little left to read. */
-  async #readSoon() {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    // Not in this turn's loop over messages: it would apply newer messages before the rest of them.
-    await undefined;
-    try {
-      await this.readInSlices(Infinity);
-    } catch (error) {
-      debug('what threads have published cannot be read: %O', error);
-    }
-    this.#isReading = false;
-  }
-
-  /**
-   * Reads what the threads have published, in slices: many label sets would hold the loop for long.
-   *
-   * @param {number} timeout milliseconds; a thread may publish more than is read meanwhile
-   * @returns {Promise<void>}
-   */
-  async readInSlices(timeout) {
-    this.#receiveAll();
-    if (this.#ended.mirrors.length > 0) void this.#mergeSoon();
-    const end = performance.now() + timeout;
-    const mirrors = Array.from(this.#threads.values(), ({ mirror }) => mirror);
-    for (const mirror of [...mirrors, ...this.#ended.mirrors]) await runInSlices(until(mirror.read(), end));
-  }
-
-  /**
-   * Drops totals of ended threads that are too old, in slices. Not if they are part of sums over several
-   * processes: these sums would fall, and Prometheus would take that for a reset.
-   *
-   * @param {Iterable<any>} own registries of this thread
-   */
-  async expire(own) {
-    if (!this.#isMember) await runInSlices(this.#ended.expire([...own, ...this.#liveRegistries()]));
+    this.#send(record);
+    if (this.#members !== undefined) await this.#members.read();
+    if (record.hooks.isCurrent(request)) record.hooks.settle(failed);
   }
 
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
-    this.#remove(record);
-    if (record.isPublished || record.former === undefined) this.#ended.add(record.mirror);
-    else this.#retire(record.former);
-    this.#mergeSoon();
-  }
-
-  async #mergeSoon() {
-    if (this.#isMerging) return;
-    this.#isMerging = true;
-    try {
-      await runInSlices(this.#ended.merge());
-    } catch (error) {
-      debug('what a thread has counted cannot be added up: %O', error);
+    const { former } = record;
+    if (!record.isPublished && former !== undefined) {
+      this.#remove(record);
+      this.#retire(former);
+      return;
     }
-    this.#isMerging = false;
+    if (!record.isPublished) this.#onPublished(record);
+    this.#send(record);
+    this.#remove(record);
+    if (this.#isAggregated) {
+      this.#ended.set(record.number, record);
+      this.#primary()?.retireThread(record.number);
+    }
+    this.#members?.retire(record);
   }
 
   /** @param {ThreadRecord} record */
@@ -348,7 +396,8 @@ class ThreadHub {
     record.hooks.end();
     this.#threads.delete(record.id);
     Atomics.store(record.listening, 0, 0);
-    record.channel.close();
+    this.#channels.get(record.id)?.close();
+    this.#channels.delete(record.id);
   }
 
   /**
@@ -373,15 +422,6 @@ function messagesOf(channel) {
   for (let received; (received = worker.receiveMessageOnPort(/** @type {any} */ (channel))) !== undefined;)
     messages.push(received.message);
   return messages;
-}
-
-/**
- * @param {Generator<void>} steps
- * @param {number} end by performance.now()
- * @returns {Generator<void>} the steps until then
- */
-function* until(steps, end) {
-  while (performance.now() < end && !steps.next().done) yield;
 }
 
 module.exports = { ThreadHub };

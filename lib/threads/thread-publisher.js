@@ -12,16 +12,28 @@ const { readableMetrics, isReadable } = require('../source/readable-metrics');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');
-const { LogWriter } = require('./shared-log');
+const { LogWriter } = require('../source/shared-log');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
-const { REGISTRY, DEFINE, CUSTOM, DROP, HOOK } = require('./thread-messages');
+const { REGISTRY, DEFINE, CUSTOM, DROP } = require('../source/log-records');
+const { stringifyJson } = require('../source/snapshot-encoder');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 const { warnOnce } = require('../options/warnings');
 
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
 const HOOK_MILLISECONDS = 30_000;
+
+/**
+ * The hub keeps all that was sent, because the thread that reads it may be lost. So everything is published
+ * anew when this is more than that many times what the tables have, and some more.
+ */
+const MOST_GROWTH = 4;
+const SPARE_BYTES = 4 * 2 ** 20;
+/** Of the record of a row without its labels. */
+const RECORD_BYTES = 24;
+/** Of each label: its integer, and a text. */
+const LABEL_BYTES = 20;
 
 /** What a program may assign to a metric. */
 const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
@@ -62,6 +74,12 @@ class ThreadPublisher {
   #followed = new Map();
   #nextNumber = 0;
   #isPublishingChanges = false;
+  /** How much memory was sent since open(). */
+  #sentBytes = 0;
+  /** The same when open() had ended. */
+  #openedBytes = 0;
+  /** How much may be sent until it is compared with what the tables have. */
+  #mostBytes = Infinity;
 
   /** @param {() => Iterable<any>} registries that take part */
   constructor(registries) {
@@ -78,13 +96,27 @@ class ThreadPublisher {
   open() {
     this.#guard(() => {
       this.#forget();
-      const log = new LogWriter(chunk => this.#link.send({ chunk }));
+      const log = new LogWriter(chunk => {
+        this.#sentBytes += chunk.byteLength;
+        this.#link.send({ chunk });
+      });
       this.#log = log;
       this.#link.join(log.first);
       this.#sync();
       this.#link.send({ published: true });
+      this.#openedBytes = this.#sentBytes;
+      this.#mostBytes = SPARE_BYTES;
     });
   }
+
+  /** Publishes everything anew if most of what was sent says nothing any more. */
+  #shorten = () => {
+    if (this.#sentBytes < this.#mostBytes) return;
+    let present = 0;
+    for (const { table } of this.#all()) if (table !== undefined) present += bytesOf(table.table);
+    this.#mostBytes = SPARE_BYTES + MOST_GROWTH * Math.max(present, this.#openedBytes);
+    if (this.#sentBytes >= this.#mostBytes) this.open();
+  };
 
   /** Publishes what has changed in the list of registries and their metrics. */
   sync() {
@@ -142,6 +174,8 @@ class ThreadPublisher {
     this.#followed.clear();
     this.#memory = undefined;
     this.#log = undefined;
+    this.#sentBytes = 0;
+    this.#mostBytes = Infinity;
   }
 
   #sync() {
@@ -169,6 +203,7 @@ class ThreadPublisher {
         const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
         if (!isPublishedAlone || !takesPart) this.#sync();
         else if (isReadable(added, leaveOut)) this.#publish(added, followed);
+        this.#shorten();
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
@@ -213,6 +248,7 @@ class ThreadPublisher {
     registry.metrics.set(metric, published);
     if (view === undefined) {
       this.#append(CUSTOM, [number, registry.number], nameOf(metric));
+      this.#announceHook(published);
       return;
     }
     const { table, layout, windowed = false } = view;
@@ -229,6 +265,7 @@ class ThreadPublisher {
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
       onRenumbered: () => this.#publishAgain(published),
+      onChanged: this.#shorten,
     });
     published.table.open();
     void this.#publishChangesSoon();
@@ -238,11 +275,12 @@ class ThreadPublisher {
    * @param {Published} published is shown until that is complete
    * @returns {Published}
    */
-  #publishAgain({ number, registry, metric, table }) {
+  #publishAgain({ number, registry, metric, table, hasHook }) {
     table?.close();
     registry.metrics.delete(metric);
     this.#publish(metric, registry, number);
     this.#append(DROP, [number]);
+    if (hasHook) this.#link.send({ unhook: number });
     return /** @type {Published} */ (registry.metrics.get(metric));
   }
 
@@ -276,15 +314,21 @@ class ThreadPublisher {
     const published = isChanged ? this.#publishAgain(before) : before;
     if (view === undefined || published.hasHook) return;
     if (typeof before.metric.collect !== 'function' && view.beforeRead === undefined) return;
+    this.#announceHook(published);
+  }
+
+  /** @param {Published} published whose hook the hub asks for from now on */
+  #announceHook(published) {
     published.hasHook = true;
-    this.#append(HOOK, [published.number]);
+    this.#link.send({ hook: [published.number, nameOf(published.metric)] });
   }
 
   /** @param {Published} published */
-  #drop({ number, registry, metric, table }) {
+  #drop({ number, registry, metric, table, hasHook }) {
     table?.close();
     registry.metrics.delete(metric);
     this.#append(DROP, [number]);
+    if (hasHook) this.#link.send({ unhook: number });
   }
 
   /**
@@ -297,14 +341,14 @@ class ThreadPublisher {
   }
 
   /**
-   * Sends memory, once if several tables in a row share it. The hub forgets it when it reads a record with
-   * the number of a later one.
+   * Sends memory, once if several tables in a row share it.
    *
    * @param {SharedArrayBuffer} memory
    * @returns {number}
    */
   #numberOf(memory) {
     if (memory !== this.#memory) {
+      this.#sentBytes += memory.byteLength;
       this.#link.send({ memory, memoryNumber: ++this.#memoryNumber });
       this.#memory = memory;
     }
@@ -327,7 +371,7 @@ class ThreadPublisher {
     try {
       /** @type {Map<string, string>} */
       const failed = new Map();
-      /** @type {[number, any][]} */
+      /** @type {[number, string][]} */
       const customs = [];
       const running = timedSection('thread:hooks', () => {
         this.#link.send({ started: request });
@@ -360,6 +404,15 @@ function warnOfMissing(error) {
   warnOnce('thread', `This thread takes no part in the page of all threads: ${String(error)}`);
 }
 
+/**
+ * @param {import('../series/series-table').SeriesTable} table
+ * @returns {number} about as much as what has to be sent of it
+ */
+function bytesOf({ pages, rowCount, labelNames }) {
+  const numbers = pages.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return numbers + rowCount * (RECORD_BYTES + labelNames.length * LABEL_BYTES);
+}
+
 /** @param {unknown} error */
 function leaveOut(error) {
   debug('a metric is left out: %O', error);
@@ -377,15 +430,14 @@ function nameOf({ name }) {
  * Treats get() of a custom metric object as a `collect` hook.
  *
  * @param {any} metric
- * @param {(json: unknown) => void} onRead
+ * @param {(json: string) => void} onRead
  */
 function customHook(metric, onRead) {
   return {
     name: nameOf(metric),
     collect: async () => {
       const json = await metric.get();
-      // A copy, because the object may have what cannot be sent.
-      if (json != null) onRead(structuredClone(json));
+      if (json != null) onRead(stringifyJson(json));
     },
   };
 }

@@ -13,7 +13,6 @@ const {
   checkOptions,
   checkPageOptions,
   checkCallOptions,
-  warnIfMissing,
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
@@ -23,7 +22,7 @@ const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
-const SHARED_OPTIONS = ['directory', 'retiredMaxAge', 'inPlace', 'thread'];
+const SHARED_OPTIONS = ['retiredMaxAge', 'inPlace', 'thread'];
 const OPTIONS = new Set(['timeout', 'formats', ...SHARED_OPTIONS]);
 
 const PUSH_IN_MAIN_THREAD =
@@ -53,7 +52,7 @@ const TIMEOUT = Symbol('timeout');
 class WorkerRegistry extends Registry {
   /**
    * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _FORMATS, _DIRECTORY and _RETIRED_MAX_AGE.
+   * _FORMATS and _RETIRED_MAX_AGE.
    *
    * @param {string | object} [contentType] the format of workerMetrics(), default Prometheus text; or the
    *   options
@@ -64,7 +63,6 @@ class WorkerRegistry extends Registry {
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
    *   5000
    * @param {readonly string[]} [options.formats] as setFormats()
-   * @param {string} [options.directory] as that of AggregatorRegistry
    * @param {number} [options.retiredMaxAge] milliseconds that label sets of ended threads stay if no thread
    *   has them, default one hour; in a cluster or group they stay
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
@@ -143,9 +141,8 @@ class WorkerRegistry extends Registry {
    * @throws {Error} in a thread that does not serve the page
    */
   async [PUSH_TARGET]() {
-    const { hub, primary } = processState().threads ?? {};
-    if (hub === undefined || primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
-    await read(hub, this.timeout);
+    const { primary } = processState().threads ?? {};
+    if (primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
     return { primary };
   }
 
@@ -247,16 +244,19 @@ function serve(threads, options) {
   const { EventEmitter } = require('node:events');
   const { ThreadHub } = require('./thread-hub');
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
-  warnIfMissing(options.directory, 'WorkerRegistry');
   // A member's threads are on the page of its cluster or group.
-  const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
-  const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
+  const isMember = () =>
+    /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess() !== undefined;
+  const hub = new ThreadHub(() => threads.primary, isMember);
   threads.hub = hub;
   // The page of this process: its workers, if it is a cluster's primary, are on the page of
   // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());
-  threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, () =>
-    registriesOf(hub),
+  threads.primary = new ClusterPrimary(
+    noWorkers,
+    { ...options, includePrimary: true, inMemory: true },
+    () => new Set([...registriesOfAllCopies(), ...hub.registries()]),
+    hub,
   );
 }
 
@@ -269,28 +269,8 @@ function serve(threads, options) {
  */
 async function pageOf({ hub, primary }, format, timeout) {
   if (hub === undefined || primary === undefined) return undefined;
-  await read(hub, timeout);
-  if (!format.selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
+  if (!format.selfMetrics && hub.isEmpty && ![...registriesOfAllCopies()].some(hasMetrics)) return undefined;
   return primary.collect(format, timeout);
-}
-
-/**
- * Reads what the threads have published, before a capture.
- *
- * @param {import('./thread-hub').ThreadHub} hub
- * @param {number} timeout of the capture
- */
-async function read(hub, timeout) {
-  await hub.readInSlices(timeout / 2);
-  await hub.expire(registriesOfAllCopies());
-}
-
-/**
- * @param {import('./thread-hub').ThreadHub} hub
- * @returns {Set<any>} the registries of all threads
- */
-function registriesOf(hub) {
-  return new Set([...registriesOfAllCopies(), ...hub.registries()]);
 }
 
 /** @param {Registry} registry */

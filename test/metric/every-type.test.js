@@ -23,7 +23,7 @@ const { WrittenSeries } = require('../../lib/push/remote-write/written-series');
 const { KINDS } = require('../../lib/series/layouts');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
-const { ThreadMirror } = require('../../lib/threads/thread-mirror');
+const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { EXTREMES } = require('../fixtures/extremes');
@@ -203,14 +203,19 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       });
       /** @type {any} */
       let mirror;
+      // The store of a process reads threads without the mirror's registries.
+      const own = new ClusterStore();
       const receive = () => {
         for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
           const { join, chunk, memory, memoryNumber } = /** @type {any} */ (received).message;
-          if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
-          if (chunk !== undefined) mirror.addChunk(chunk);
-          if (memory !== undefined) mirror.addMemory(memoryNumber, memory);
+          const chunks = [join, chunk].filter(each => each !== undefined);
+          const memories = memory === undefined ? [] : [[memoryNumber, memory]];
+          if (join !== undefined) mirror = new ThreadMirror();
+          mirror.add({ chunks, memories });
+          runThrough(own.share(1, { chunks, memories }));
         }
         runThrough(mirror.read());
+        runThrough(own.readThreads());
       };
       const shown = registries => {
         const store = new ClusterStore();
@@ -221,6 +226,9 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       record(metric, { y: VALUES[0].y });
       receive();
       assert.deepEqual(shown(mirror.registries), expected(VALUES[0]));
+      assert.deepEqual(samplesOf(textOf(own)), expected(VALUES[0]));
+      own.retire(1);
+      assert.deepEqual(samplesOf(textOf(own)), expected(...(type.lasts ? [VALUES[0]] : [])));
 
       const others = VALUES.slice(1).map(values => workerWith(values).registry);
       assert.deepEqual(shown([...mirror.registries, ...others]), expected(...VALUES));

@@ -11,12 +11,12 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const worker = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
 const { HookRequests } = require('../../lib/threads/hook-requests');
-const { LogWriter } = require('../../lib/threads/shared-log');
-const messages = require('../../lib/threads/thread-messages');
+const { LogWriter } = require('../../lib/source/shared-log');
+const { REGISTRY, DEFINE, PAGE, ROW } = require('../../lib/source/log-records');
+const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
 const { joinedThread } = require('./fixtures/start-thread');
 
 const { BroadcastChannel, Worker } = worker;
-const { REGISTRY, DEFINE, PAGE, ROW, inboxOf, channelOf } = messages;
 const LIBRARY = JSON.stringify(path.join(__dirname, '../../index.js'));
 const STARTS = `
   const { parentPort, Worker } = require('node:worker_threads');

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const diagnosticsChannel = require('node:diagnostics_channel');
 const fs = require('node:fs');
 const os = require('node:os');
@@ -8,6 +9,7 @@ const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
+const { promisify } = require('node:util');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
 const { until } = require('../fixtures/cluster-harness');
@@ -491,6 +493,8 @@ describe('WorkerRegistry', () => {
     const page = await registry.workerMetrics({ selfMetrics: true });
     assert.equal(valueOf(page, count), 5);
     assert.equal(valueOf(page, 'limited_total{kind="overflow"}'), 5);
+    const states = page.match(/(?<=^prom_client_cluster_workers\{state=)"(fresh|retired)"\} \d/gm);
+    assert.deepEqual(states, ['"fresh"} 1', '"retired"} 1']);
   });
 
   it('WorkerRegistry shows the metrics of its own thread once, even if one takes part in it', async () => {
@@ -537,8 +541,8 @@ describe('WorkerRegistry', () => {
     for (const other of others) await other.shutdown();
   });
 
-  it('WorkerRegistry aggregates in the thread of its option, and writes into its directory', async t => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'directory-of-threads-'));
+  it('WorkerRegistry aggregates in the thread of its option', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'thread-of-threads-'));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
     const main = path.join(ROOT, 'lib/aggregator/aggregator-thread.js');
     const own = path.join(directory, 'own-thread.js');
@@ -546,14 +550,119 @@ describe('WorkerRegistry', () => {
     const start = `require('node:fs').writeFileSync(${JSON.stringify(hasStarted)}, '');`;
     fs.writeFileSync(own, `${start} require(${JSON.stringify(main)});`);
     await registry.shutdown();
-    registry = new WorkerRegistry({ timeout: 60_000, directory, thread: pathToFileURL(own) });
+    registry = new WorkerRegistry({ timeout: 60_000, thread: pathToFileURL(own) });
     new Counter({ name: 'jobs_total', help: 'h' }).inc(2);
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total'), 2);
     assert.ok(fs.existsSync(hasStarted));
-    const spools = fs.readdirSync(directory).filter(name => name.startsWith('prom-client-cluster'));
-    assert.equal(spools.length, 1);
-    await registry.shutdown();
-    assert.ok(!fs.existsSync(path.join(directory, spools[0])));
+  });
+
+  it('WorkerRegistry writes no file, and creates no directory', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'nothing-of-threads-'));
+    t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+    const thread = JSON.stringify(path.join(__dirname, 'fixtures/thread.js'));
+    const program = `
+      const { once } = require('node:events');
+      const fs = require('node:fs');
+      const { Worker } = require('node:worker_threads');
+      const { WorkerRegistry } = require(${JSON.stringify(ROOT)});
+      const seen = new Set();
+      const look = () => fs.readdirSync(process.env.TMPDIR).forEach(name => seen.add(name));
+      async function main() {
+        const registry = new WorkerRegistry();
+        for (let i = 0; i < 2; i++) {
+          const worker = new Worker(${thread});
+          for (const message of [{ action: 'create' }, { action: 'join' }, { action: 'plain', value: 2 }]) {
+            worker.postMessage(message);
+            await once(worker, 'message');
+          }
+          look();
+          if (i === 1) await worker.terminate();
+          look();
+        }
+        const page = await registry.workerMetrics({ selfMetrics: true });
+        look();
+        const samples = page.match(/^(plain_total|prom_client_cluster_snapshots_over_ipc_total.* [1-9]).*$/gm);
+        process.stdout.write(JSON.stringify({ samples, seen: [...seen] }));
+        process.exit();
+      }
+      main();`;
+    const environment = { ...process.env, TMPDIR: directory, TMP: directory, TEMP: directory };
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { env: environment });
+    assert.deepEqual(JSON.parse(stdout), { samples: ['plain_total 4'], seen: [] });
+  });
+
+  describe('if the aggregator is lost', () => {
+    /** @type {any[]} threads that were started */
+    let started;
+    const onWorker = (/** @type {any} */ thread) => started.push(thread);
+
+    beforeEach(() => {
+      started = [];
+      process.on('worker', onWorker);
+    });
+
+    afterEach(() => void process.off('worker', onWorker));
+
+    async function loseAggregator() {
+      const own = new Set(threads.map(({ worker }) => worker));
+      await started
+        .filter(thread => !own.has(thread))
+        .at(-1)
+        .terminate();
+    }
+
+    it('WorkerRegistry goes on with a thread that computes for ever, if the aggregator is lost', async () => {
+      const thread = await start(['observe', { kind: 'x', value: 3 }], ['summarize', { value: 7 }], 'hook');
+      await pageWith('hooked', 7);
+      const shared = new SharedArrayBuffer(16);
+      assert.equal(await thread.do('spin', { shared }), 'spins');
+      const counted = new Float64Array(shared, 8, 1);
+      for (let loss = 0; loss < 2; loss++) {
+        await loseAggregator();
+        const before = counted[0];
+        const page = await registry.workerMetrics();
+        const shown = valueOf(page, 'jobs_total{kind="spin"}') ?? 0;
+        assert.ok(shown >= before && shown <= counted[0] + 1, `${before}, ${shown}, ${counted[0]}`);
+        for (const [sample, value] of /** @type {[string, number][]} */ ([
+          ['seconds_sum{kind="x"}', 3],
+          ['sizes{quantile="0.5"}', 7],
+          ['hooked', 7],
+        ]))
+          assert.equal(valueOf(page, sample), value);
+      }
+      Atomics.store(new Int32Array(shared), 0, 1);
+    });
+
+    for (const [when, lose] of /** @type {[string, (thread: TestThread) => Promise<unknown>][]} */ ([
+      ['after a thread has ended', thread => thread.terminate().then(loseAggregator)],
+      ['when a thread ends', thread => Promise.all([loseAggregator(), thread.terminate()])],
+      ['before a thread ends', thread => loseAggregator().then(() => thread.terminate())],
+      [
+        'after a page without the thread',
+        async thread => {
+          await thread.terminate();
+          await registry.workerMetrics();
+          await loseAggregator();
+        },
+      ],
+    ]))
+      it(`WorkerRegistry keeps the counts of an ended thread, if the aggregator is lost ${when}`, async () => {
+        const ended = await start(
+          ['inc', { kind: 'a', value: 0.1 }],
+          ['summarize', { value: 7 }],
+          ['set', { value: 1 }],
+        );
+        await start(['inc', { kind: 'a', value: 0.2 }]);
+        const before = await registry.workerMetrics();
+        await lose(ended);
+        const shown = (/** @type {string} */ page) => page.match(/^(jobs|sizes).*$/gm);
+        for (let scrape = 0; scrape < 2; scrape++) {
+          const after = await registry.workerMetrics();
+          assert.deepEqual(shown(after), shown(before));
+          assert.doesNotMatch(after, /^queue_size\{/m);
+          await loseAggregator();
+        }
+      });
   });
 
   it('WorkerRegistry aggregates in place, has both formats, and drops totals of ended threads in time, by its options or those of the environment', async t => {

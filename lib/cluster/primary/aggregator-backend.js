@@ -15,7 +15,7 @@ const { debug } = require('../../options/debug-log');
 /**
  * Methods of the Aggregator that are called by name: those without a result, and those with one.
  *
- * @typedef {'discard' | 'retire'} Sent
+ * @typedef {'discard' | 'retire' | 'share' | 'forgetThread'} Sent
  * @typedef {'removeRetired' | 'deliverPush' | 'supersedePush'} Requested
  */
 

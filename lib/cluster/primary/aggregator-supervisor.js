@@ -26,6 +26,8 @@ const START_MILLISECONDS = 5000;
  * @property {() => void} onDirectory workers have to be welcomed again: the directory of snapshot files has
  *   changed, or another aggregator reads it
  * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
+ * @property {() => void} [onStarted] an aggregator runs, which knows nothing of this process's threads
+ * @property {(workerIds: number[]) => void} [onRetired] these have become part of the retired totals
  */
 
 class AggregatorSupervisor {
@@ -165,6 +167,7 @@ class AggregatorSupervisor {
       await this.#closeBackend();
       return;
     }
+    this.#events.onStarted?.();
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
     for (const file of this.#orphans.splice(0)) this.#backend.send('discard', file);
     if (adopt !== undefined) this.#events.onDirectory();
@@ -229,6 +232,17 @@ class AggregatorSupervisor {
     this.#totals = totals;
     for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.retired++;
     for (const resolve of this.#onRetired.splice(0)) resolve();
+    this.#events.onRetired?.(workerIds);
+  }
+
+  /**
+   * Sends an operation without a result. If no aggregator runs, there is nothing to send: see `onStarted`.
+   *
+   * @param {'share' | 'forgetThread'} op
+   * @param {...unknown} args
+   */
+  send(op, ...args) {
+    this.#backend?.send(op, ...args);
   }
 
   /** @param {Answer} answer of a worker, or of the primary itself */

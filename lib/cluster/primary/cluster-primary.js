@@ -39,6 +39,19 @@ const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
  * }} PrimaryOptions
  */
 
+/**
+ * The threads of this process. Their ids are like those of workers; they are part of the page of a primary
+ * without workers.
+ *
+ * @typedef {object} ProcessThreads
+ * @property {() => void} share what they have, to an aggregator that knows nothing
+ * @property {() => number[]} shown ids of those that are on the page
+ * @property {() => number[]} hooked ids of those whose hooks are to run
+ * @property {(id: number, timeout: number) => number} ask one to run its hooks; as that of ScrapeRounds
+ * @property {(id: number, waited: number) => void} timeOut notes that a scrape has waited in vain
+ * @property {(ids: number[]) => void} retired their counts are part of the totals from now on
+ */
+
 class ClusterPrimary {
   #supervisor;
   #roster;
@@ -48,6 +61,7 @@ class ClusterPrimary {
   #durations = new ScrapeDurations();
   /** @type {OwnSnapshots | undefined} with `includePrimary` */
   #own = undefined;
+  #threads;
   /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
   #leftOut = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
@@ -61,8 +75,10 @@ class ClusterPrimary {
    * @param {import('node:cluster').Cluster} cluster
    * @param {PrimaryOptions} options
    * @param {() => Iterable<any>} registries the primary's own, for `includePrimary`
+   * @param {ProcessThreads} [threads]
    */
-  constructor(cluster, options, registries) {
+  constructor(cluster, options, registries, threads) {
+    this.#threads = threads;
     if (options.includePrimary)
       this.#own = new OwnSnapshots(registries, (...captured) => this.#onOwnSnapshot(...captured));
     else this.#leftOut = registries;
@@ -70,6 +86,8 @@ class ClusterPrimary {
       // Running workers learn where their last snapshot goes, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
+      onStarted: () => threads?.share(),
+      onRetired: ids => threads?.retired(ids),
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),
@@ -119,6 +137,33 @@ class ClusterPrimary {
   /** Starts the aggregator before it is needed: the first scrape may have little time. */
   start() {
     void this.#supervisor.start();
+  }
+
+  /**
+   * Sends to the aggregator what a thread has shared, or that it is shown no more.
+   *
+   * @param {'share' | 'forgetThread'} op
+   * @param {number} id the thread's
+   * @param {import('../../store/thread-series').ThreadParts} [parts]
+   */
+  sendThread(op, id, parts) {
+    this.#supervisor.send(op, id, parts);
+  }
+
+  /** @param {number} id of a thread that has ended */
+  retireThread(id) {
+    this.#supervisor.retire(id, { isSnapshotExpected: false });
+  }
+
+  /**
+   * A thread has answered, or is not waited for: see ScrapeRounds.settle().
+   *
+   * @param {number} id
+   * @param {boolean} answered
+   * @param {number} [hooksBegan]
+   */
+  settleThread(id, answered, hooksBegan) {
+    this.#rounds.settle(id, answered, hooksBegan);
   }
 
   /**
@@ -198,7 +243,8 @@ class ClusterPrimary {
   }
 
   get #sources() {
-    return { records: this.#roster.all, supervisor: this.#supervisor, messages: this.#messages };
+    const threads = this.#threads?.shown() ?? [];
+    return { records: this.#roster.all, supervisor: this.#supervisor, messages: this.#messages, threads };
   }
 
   /**
@@ -249,7 +295,8 @@ class ClusterPrimary {
   /** @returns {number[]} ids of those that can be asked now */
   #connected() {
     const workerIds = this.#roster.reachable().map(({ worker }) => worker.id);
-    return this.#own === undefined ? workerIds : [OWN_ID, ...workerIds];
+    if (this.#own !== undefined) workerIds.unshift(OWN_ID);
+    return [...workerIds, ...(this.#threads?.hooked() ?? [])];
   }
 
   /**
@@ -260,7 +307,8 @@ class ClusterPrimary {
   #ask(workerId, timeout) {
     if (workerId === OWN_ID) return this.#own?.ask(timeout) ?? 0;
     const record = this.#roster.get(workerId);
-    return record === undefined ? 0 : this.#requests.ask(record, timeout, this.#messages.fields);
+    if (record === undefined) return this.#threads?.ask(workerId, timeout) ?? 0;
+    return this.#requests.ask(record, timeout, this.#messages.fields);
   }
 
   /**
@@ -271,6 +319,7 @@ class ClusterPrimary {
     this.#durations.collected(waited / 1000);
     for (const workerId of workerIds) {
       if (workerId === OWN_ID) this.#own?.timeOut(waited);
+      else if (this.#threads !== undefined) this.#threads.timeOut(workerId, waited);
       else this.#requests.timeOut(this.#roster.get(workerId), waited);
     }
   }

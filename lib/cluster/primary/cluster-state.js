@@ -51,6 +51,7 @@
  * @property {import('./worker-record').WorkerRecord[]} records of all workers that are not retired
  * @property {import('./aggregator-supervisor').AggregatorSupervisor} supervisor
  * @property {import('./worker-messages').WorkerMessages} messages
+ * @property {number[]} threads ids of this process's threads, whose numbers are always those of now
  */
 
 /**
@@ -108,12 +109,12 @@ function clusterState({ records, supervisor, messages }, refusedByAggregator, st
  * @returns {Promise<import('../../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
  *   scrapes
  */
-async function primaryFacts({ records, supervisor, messages }, durations, startedAt) {
+async function primaryFacts({ records, supervisor, messages, threads }, durations, startedAt) {
   const timedOut = records.filter(({ timedOut }) => timedOut).length;
   const fresh = records.filter(({ timedOut, answeredAt }) => !timedOut && answeredAt >= startedAt);
   return {
     workers: {
-      fresh: fresh.map(({ worker }) => worker.id),
+      fresh: [...fresh.map(({ worker }) => worker.id), ...threads],
       stale: records.length - fresh.length - timedOut,
       // The name in public: ClusterState, the label of the metric, and its alert.
       silent: timedOut,

@@ -94,7 +94,8 @@ class ThreadBackend {
    */
   #startThread(options) {
     const { Worker } = require('node:worker_threads');
-    const { directory, fallbacks, name, adopt, totals, retiredMaxAge } = this.#options;
+    const { directory, fallbacks, name, adopt, totals, retiredMaxAge, inMemory } = this.#options;
+    const spool = { directory, fallbacks, name, adopt, inMemory };
     const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
       const thread = new Worker(main, {
@@ -103,7 +104,7 @@ class ThreadBackend {
         name: 'prom-client-cluster',
         // The thread's heap may become as large as this process's own.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { version: PACKAGE_VERSION, directory, fallbacks, name, adopt, totals, retiredMaxAge },
+        workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge },
       });
       this.#events.onStarting(() => thread.terminate());
       let started = false;

@@ -1,16 +1,14 @@
 'use strict';
 
-// Runs in the process's hub. The registries of one thread, as far as it has published them: its metrics and
-// label sets from the log, its numbers in shared memory. After the first record that is not valid, nothing
-// more is read, and what was read before stays.
+// Runs with the aggregator; in a member of a cluster or group on its event loop. The registries of one
+// thread, as far as it has published them: its metrics and label sets from the log, its numbers in shared
+// memory. After the first record that is not valid, nothing more is read, and what was read before stays.
 
-const { debuglog } = require('node:util');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
 const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
-const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS } = require('./thread-messages');
-
-const debug = debuglog('prom-client-cluster');
+const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS } = require('./log-records');
+const { debug } = require('../options/debug-log');
 
 /**
  * Where the records that need memory have its number.
@@ -22,7 +20,22 @@ const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1, [DIGESTS]: 1 };
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
 
-/** @typedef {{[DEFAULT_LABELS]: Record<string, string>, getMetricsAsArray: () => any[]}} MirrorRegistry */
+/**
+ * `defaults` has the default labels as pairs.
+ *
+ * @typedef {{[DEFAULT_LABELS]: Record<string, string>, defaults: [string, string][],
+ *   getMetricsAsArray: () => any[]}} MirrorRegistry
+ */
+
+/**
+ * What a thread has sent: chunks of its log, memory by number, and what custom metric objects have, as JSON,
+ * by their number.
+ *
+ * @typedef {object} SharedParts
+ * @property {SharedArrayBuffer[]} [chunks]
+ * @property {[number: number, memory: SharedArrayBuffer][]} [memories]
+ * @property {[number: number, json: string][]} [customs]
+ */
 
 /**
  * @typedef {object} MirrorEntry
@@ -34,7 +47,7 @@ const RECORDS_PER_STEP = 128;
 
 class ThreadMirror {
   #log = new LogReader();
-  #collect;
+  #hookOf;
   /** @type {Map<number, SharedArrayBuffer>} by number: the one that was used last, and later ones */
   #memories = new Map();
   /** @type {Map<number, MirrorRegistry>} */
@@ -42,19 +55,15 @@ class ThreadMirror {
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
   /**
-   * @type {{end: number, number: number, json: unknown}[]} what custom metric objects have, to be applied
+   * @type {{end: number, number: number, json: string}[]} what custom metric objects have, to be applied
    *   after the records up to there
    */
   #customs = [];
   #isBroken = false;
 
-  /**
-   * @param {SharedArrayBuffer} log its first chunk
-   * @param {import('./mirror-metric').Collect} collect
-   */
-  constructor(log, collect) {
-    this.#collect = collect;
-    this.#log.add(log);
+  /** @param {import('./mirror-metric').HookOf} [hookOf] */
+  constructor(hookOf = () => undefined) {
+    this.#hookOf = hookOf;
   }
 
   /** @returns {MirrorRegistry[]} */
@@ -62,17 +71,19 @@ class ThreadMirror {
     return [...this.#registries.values()];
   }
 
-  /** @param {SharedArrayBuffer} chunk of the log */
-  addChunk(chunk) {
-    this.#guard(() => this.#log.add(chunk));
-  }
-
   /**
-   * @param {number} number
-   * @param {SharedArrayBuffer} memory
+   * Adds what the thread has sent.
+   *
+   * @param {SharedParts} parts
    */
-  addMemory(number, memory) {
-    this.#memories.set(number, memory);
+  add({ chunks = [], memories = [], customs = [] }) {
+    this.#guard(() => {
+      for (const chunk of chunks) this.#log.add(chunk);
+      for (const [number, memory] of memories) this.#memories.set(number, memory);
+      // It is applied after the records that the thread has published before.
+      const end = this.#log.published;
+      for (const [number, json] of customs) this.#customs.push({ end, number, json });
+    });
   }
 
   /**
@@ -87,7 +98,7 @@ class ThreadMirror {
       const { number, json } = /** @type {any} */ (this.#customs.shift());
       // It may have been dropped since.
       const metric = this.#metrics.get(number)?.metric;
-      if (metric instanceof MirrorCustomMetric) metric.json = json;
+      if (metric instanceof MirrorCustomMetric) metric.text = json;
     }
   }
 
@@ -125,18 +136,6 @@ class ThreadMirror {
     return this.#memories.has(number);
   }
 
-  /**
-   * What custom metric objects have. It is applied after the records that the thread has published before.
-   *
-   * @param {[number: number, json: unknown][]} customs
-   * @throws {TypeError} if it is not valid
-   */
-  addCustoms(customs) {
-    if (this.#isBroken) return;
-    const end = this.#log.published;
-    for (const [number, json] of customs) this.#customs.push({ end, number, json });
-  }
-
   /** @param {() => void} apply */
   #guard(apply) {
     if (this.#isBroken) return;
@@ -157,11 +156,11 @@ class ThreadMirror {
         break;
       case DEFINE: {
         const { replaces, ...definition } = JSON.parse(record.text);
-        this.#add(number, record.integer(1), new MirrorMetric(definition, this.#collect), replaces);
+        this.#add(number, record.integer(1), new MirrorMetric(number, definition, this.#hookOf), replaces);
         break;
       }
       case CUSTOM:
-        this.#add(number, record.integer(1), new MirrorCustomMetric(record.text, this.#collect));
+        this.#add(number, record.integer(1), new MirrorCustomMetric(number, record.text, this.#hookOf));
         break;
       case DROP:
         this.#metrics.delete(number);
@@ -179,14 +178,11 @@ class ThreadMirror {
    * @param {any} pairs
    */
   #setDefaultLabels(number, pairs) {
-    const labels = Object.fromEntries(
-      pairs.map((/** @type {any} */ [name, value]) => [text(name), text(value)]),
-    );
+    const defaults = pairs.map((/** @type {any} */ [name, value]) => [text(name), text(value)]);
+    const labels = Object.fromEntries(defaults);
     checkNames(Object.keys(labels));
-    const registry = this.#registries.get(number);
-    if (registry !== undefined) registry[DEFAULT_LABELS] = labels;
-    else
-      this.#registries.set(number, { [DEFAULT_LABELS]: labels, getMetricsAsArray: () => this.#of(number) });
+    const getMetricsAsArray = () => this.#of(number);
+    this.#registries.set(number, { [DEFAULT_LABELS]: labels, defaults, getMetricsAsArray });
   }
 
   /**

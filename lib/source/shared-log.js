@@ -99,8 +99,7 @@ class LogReader {
 
   /** @param {SharedArrayBuffer} chunk the next one */
   add(chunk) {
-    if (chunk.byteLength < HEAD_WORDS * WORD_BYTES || chunk.byteLength % WORD_BYTES !== 0)
-      throw new TypeError('a chunk of the log is not valid');
+    checkChunk(chunk);
     this.#chunks.push(new Int32Array(chunk));
   }
 
@@ -184,6 +183,15 @@ class LogReader {
 }
 
 /**
+ * @param {SharedArrayBuffer} chunk
+ * @throws {TypeError} if it cannot be one of a log
+ */
+function checkChunk(chunk) {
+  if (chunk.byteLength < HEAD_WORDS * WORD_BYTES || chunk.byteLength % WORD_BYTES !== 0)
+    throw new TypeError('a chunk of the log is not valid');
+}
+
+/**
  * @param {Int32Array} words of a chunk
  * @returns {number} how many of them are complete
  */
@@ -196,4 +204,4 @@ function wordsOf(bytes) {
   return Math.ceil(bytes / WORD_BYTES);
 }
 
-module.exports = { LogWriter, LogReader };
+module.exports = { LogWriter, LogReader, checkChunk };

@@ -1,10 +1,13 @@
 'use strict';
 
-// Runs in the process's hub. What another thread has observed of one label set of a summary, read where that
-// thread records it: see shared-digests.js.
+// Runs where thread-mirror.js does. What another thread has observed of one label set of a summary, read
+// where that thread records it: see lib/threads/shared-digests.js.
 
-const { MAX_BUFFERED, withValues } = require('../metric/observations');
-const { HEAD, WORDS_OF_NUMBER, listOf } = require('./shared-digests');
+const { MAX_BUFFERED, withValues, centroidsOf } = require('../metric/observations');
+
+/** Numbers of a place before its buffer. */
+const HEAD = 5;
+const WORDS_OF_NUMBER = 2;
 
 /** While a list is copied, it is replaced only if the other thread observes hundreds of values meanwhile. */
 const ATTEMPTS = 100;
@@ -13,7 +16,7 @@ const MOST_SLICES = 100_000;
 const VERSIONS_OF_STATE = 1024;
 const NO_CENTROIDS = new Float64Array(0);
 
-/** @typedef {import('./shared-digests').Block} Block */
+/** @typedef {{numbers: Float64Array, words: Int32Array}} Block */
 
 /** One slice of the window, or everything if there is no window. */
 class MirrorSlice {
@@ -112,10 +115,14 @@ function upToNaN(values) {
   return values;
 }
 
-/** Has what captures read of TimeWindowQuantiles. */
+let nextVersion = 1;
+
+/** Has what captures read of TimeWindowQuantiles, and what the store reads of a source's digest. */
 class MirrorDigest {
   /** @type {(MirrorSlice | undefined)[]} */
   #slices = [];
+  #state = -1;
+  #version = 0;
 
   /**
    * @param {number} slice
@@ -130,11 +137,22 @@ class MirrorDigest {
     this.#slices[slice] = new MirrorSlice(block, offset, bufferLength, listLength);
   }
 
-  /** Rises with each observation and each slice that leaves the window. */
+  /**
+   * Rises with each observation and each slice that leaves the window. No two digests have the same one: a
+   * thread that joins again has other digests for the same rows.
+   */
   get version() {
     const left = this.#slices.length - this.slices().length;
     const versions = this.#slices.reduce((sum, slice) => sum + (slice?.version ?? 0), 0);
-    return versions * (this.#slices.length + 1) + left;
+    const state = versions * (this.#slices.length + 1) + left;
+    if (state !== this.#state) this.#version = nextVersion++;
+    this.#state = state;
+    return this.#version;
+  }
+
+  /** @returns {Float64Array} of all observations in the window */
+  get centroids() {
+    return centroidsOf(this.slices());
   }
 
   /** @returns {any[]} the window */
@@ -144,4 +162,12 @@ class MirrorDigest {
   }
 }
 
-module.exports = { MirrorDigest };
+/**
+ * @param {number} state of a place
+ * @returns {number} 0 or 1: the list that is shown
+ */
+function listOf(state) {
+  return ((state + 1) >> 1) & 1;
+}
+
+module.exports = { MirrorDigest, HEAD, WORDS_OF_NUMBER, listOf };

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the process's hub. A table whose numbers another thread records, in shared memory. Its rows are
-// those that the thread has published; nothing is ever written to its pages.
+// Runs where thread-mirror.js does. A table whose numbers another thread records, in shared memory. Its rows
+// are those that the thread has published; nothing is ever written to its pages.
 
 const { SeriesTable } = require('../series/series-table');
 const { LiveRows } = require('../series/live-rows');

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the process's hub. A metric of another thread, as far as that thread has published it. Whatever
-// comes from the thread is checked.
+// Runs where thread-mirror.js does. A metric of another thread, as far as that thread has published it.
+// Whatever comes from the thread is checked.
 
 const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
@@ -9,6 +9,7 @@ const { kindOf, widthOf, layoutFrom } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
+const { parseJson } = require('./snapshot-decoder');
 const {
   PAGE,
   FORM,
@@ -21,8 +22,7 @@ const {
   DIGESTS,
   DIGEST,
   EXEMPLAR,
-  HOOK,
-} = require('./thread-messages');
+} = require('./log-records');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
@@ -35,30 +35,30 @@ const PLACE_NUMBERS = 4;
 /** @typedef {import('./shared-log').LogReader} LogReader */
 
 /**
- * Has the thread run its hooks. Rejects if that of the metric failed; undefined if the thread does not
- * answer.
+ * Returns what has the thread run the hook of a metric; undefined if that has none, or others do so. Rejects
+ * if the hook failed; undefined if the thread does not answer.
  *
- * @typedef {(name: string) => Promise<void> | undefined} Collect
+ * @typedef {(number: number) => (() => Promise<void> | undefined) | undefined} HookOf
  */
 
 class MirrorMetric {
-  /** @type {(() => Promise<void> | undefined) | undefined} */
-  collect = undefined;
   /** @type {MirrorDigest[]} by row */
   #digests = [];
-  /** @type {import('./shared-digests').Block[]} memory of the digests */
+  /** @type {import('./mirror-digest').Block[]} memory of the digests */
   #blocks = [];
   #table;
-  #collect;
+  #number;
+  #hookOf;
   /** @type {MetricView} */
   #view;
 
   /**
+   * @param {number} number
    * @param {any} definition
-   * @param {Collect} collect
+   * @param {HookOf} hookOf
    * @throws {Error} if the definition is not valid
    */
-  constructor({ layout, windowed, labelNames, width, pageShift, ...texts }, collect) {
+  constructor(number, { layout, windowed, labelNames, width, pageShift, ...texts }, hookOf) {
     [width, pageShift].forEach(checkInteger);
     if (pageShift > MOST_SHIFT || width < 1 || width > MOST_WIDTH) throw new Error('a table is not valid');
     this.name = text(texts.name);
@@ -70,7 +70,12 @@ class MirrorMetric {
       ...{ aggregator: text(texts.aggregator), layout: layoutIn(layout, width), table: this.#table },
       ...(kindOf(layout).isComputed ? { digestOf, windowed: windowed === true } : {}),
     });
-    this.#collect = collect;
+    this.#number = number;
+    this.#hookOf = hookOf;
+  }
+
+  get collect() {
+    return this.#hookOf(this.#number);
   }
 
   /** @returns {MetricView} */
@@ -117,9 +122,6 @@ class MirrorMetric {
         break;
       case OVERFLOW:
         table.setOverflowCount(memoryAt(1), record.integer(2));
-        break;
-      case HOOK:
-        this.collect = () => this.#collect(this.name);
         break;
       case DIGESTS:
         this.#blocks.push({ numbers: new Float64Array(memoryAt(1)), words: new Int32Array(memoryAt(1)) });
@@ -172,21 +174,29 @@ class MirrorMetric {
 
 /** A custom metric object of another thread. */
 class MirrorCustomMetric {
-  #collect;
-  /** What its get() returned last. */
-  json = /** @type {unknown} */ (undefined);
+  #number;
+  #hookOf;
+  /** @type {string | undefined} what its get() returned last, as JSON */
+  text = undefined;
 
   /**
+   * @param {number} number
    * @param {string} name
-   * @param {Collect} collect
+   * @param {HookOf} hookOf
    */
-  constructor(name, collect) {
+  constructor(number, name, hookOf) {
     this.name = name;
-    this.#collect = collect;
+    this.#number = number;
+    this.#hookOf = hookOf;
+  }
+
+  /** @throws {Error} if it cannot be read */
+  get json() {
+    return this.text === undefined ? undefined : parseJson(this.text);
   }
 
   get() {
-    const collected = this.#collect(this.name);
+    const collected = this.#hookOf(this.#number)?.();
     return collected === undefined ? this.json : collected.then(() => this.json);
   }
 }

@@ -1,0 +1,129 @@
+'use strict';
+
+// Runs with the aggregator. One thread of this process as a source of the store. Nothing is sent: label sets
+// are read from the thread's log, and numbers from the memory in which it records them, at each page.
+
+const { ThreadMirror } = require('../source/thread-mirror');
+const { viewOf } = require('../registry/metric-view');
+const { TableSource } = require('./table-source');
+const { jsonSource, problemOf } = require('./worker-series');
+
+/** @typedef {import('./cluster-family').Source} Source */
+
+/**
+ * `failures`: all that its hooks have had so far.
+ *
+ * @typedef {import('../source/thread-mirror').SharedParts & {
+ *   failures?: import('../source/failure-counts').Failure[],
+ * }} ThreadParts
+ */
+
+class ThreadSeries {
+  #mirror = new ThreadMirror();
+  /** @type {WeakMap<object, {defaults: [string, string][], source: TableSource}>} by metric */
+  #tables = new WeakMap();
+  /** @type {import('../source/failure-counts').Failure[]} of its hooks */
+  #hookFailures = [];
+  #onUnreadable;
+
+  /**
+   * @param {number} id
+   * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
+   *   is left out, with its name
+   */
+  constructor(id, onUnreadable) {
+    this.id = id;
+    this.#onUnreadable = onUnreadable;
+    /** @type {Source[]} as of the last refresh() */
+    this.sources = [];
+    /** @type {import('../source/failure-counts').Failure[]} */
+    this.failures = [];
+    /** Milliseconds since the epoch. */
+    this.capturedAt = 0;
+    this.snapshotBytes = 0;
+  }
+
+  /**
+   * Adds what the thread has shared.
+   *
+   * @param {ThreadParts} parts
+   */
+  add({ failures, ...parts }) {
+    this.#mirror.add(parts);
+    this.#hookFailures = failures ?? this.#hookFailures;
+  }
+
+  /**
+   * Reads the log.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  read() {
+    return this.#mirror.read();
+  }
+
+  /**
+   * Reads all of the thread as it is now.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *refresh() {
+    yield* this.#mirror.read();
+    /** @type {Source[]} */
+    const sources = [];
+    const failures = [...this.#hookFailures];
+    this.capturedAt = Date.now();
+    for (const { defaults, getMetricsAsArray } of this.#mirror.registries) {
+      for (const metric of getMetricsAsArray()) {
+        try {
+          const source = this.#sourceOf(metric, defaults);
+          if (source !== undefined) sources.push(source);
+        } catch (error) {
+          this.#onUnreadable(viewOf(metric) === undefined ? 'json' : 'merge', metric.name, error);
+        }
+        const overflows = viewOf(metric)?.table.overflowCount ?? 0;
+        if (overflows > 0) failures.push(['max-series', metric.name, overflows]);
+        yield;
+      }
+    }
+    this.sources = sources;
+    this.failures = failures;
+  }
+
+  /**
+   * @param {any} metric
+   * @param {[string, string][]} defaults default labels of its registry
+   * @returns {Source | undefined}
+   * @throws {Error} if it cannot be read
+   */
+  #sourceOf(metric, defaults) {
+    const view = viewOf(metric);
+    if (view === undefined) {
+      const { json } = metric;
+      return json && jsonSource(this.id, json, defaults);
+    }
+    const { digestOf, exemplars } = view;
+    let table = this.#tables.get(metric);
+    if (table?.defaults !== defaults) {
+      const problem = problemOf(view);
+      if (problem !== undefined) throw new RangeError(problem);
+      table = { defaults, source: new TableSource(view, this.id, defaults) };
+      this.#tables.set(metric, table);
+    }
+    return table.source.read({
+      // It has what is read of a source's digest.
+      digestOf: digestOf && (row => /** @type {any} */ (digestOf(row))),
+      exemplars: exemplars && (() => placed(exemplars)),
+    });
+  }
+}
+
+/**
+ * @param {import('../metric/exemplar').Exemplars} exemplars
+ * @returns {import('../source/exemplars').PlacedExemplar[]}
+ */
+function placed(exemplars) {
+  return Array.from(exemplars.slots(), ({ row, column, slot }) => ({ row, column, exemplar: slot.exemplar }));
+}
+
+module.exports = { ThreadSeries };

@@ -1,0 +1,92 @@
+'use strict';
+
+// Runs on the event loop of a member of a cluster or group, whose numbers go to another process: its threads
+// are read there, as further registries of this process.
+
+const { ThreadMirror } = require('../source/thread-mirror');
+const { runInSlices, runThrough } = require('../event-loop/slices');
+const { debug } = require('../options/debug-log');
+const { EndedThreads } = require('./ended-threads');
+
+/** @typedef {import('./thread-record').ThreadRecord} ThreadRecord */
+
+class MemberThreads {
+  /** @type {Map<number, ThreadMirror>} by number of the thread */
+  #mirrors = new Map();
+  #retired = new EndedThreads();
+  #isReading = false;
+  #isMerging = false;
+
+  /** @returns {any[]} as they are now */
+  get registries() {
+    const mirrors = [...this.#mirrors].sort(([a], [b]) => a - b).map(([, mirror]) => mirror);
+    for (const mirror of mirrors) runThrough(mirror.read());
+    // Those of living threads first: if two metrics of one name have different types, the first is shown.
+    return [...mirrors.flatMap(({ registries }) => registries), ...this.#retired.registries];
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {import('../store/thread-series').ThreadParts} parts
+   */
+  share(record, parts) {
+    let mirror = this.#mirrors.get(record.number);
+    if (mirror === undefined) {
+      mirror = new ThreadMirror(number => record.hookOf(number));
+      this.#mirrors.set(record.number, mirror);
+    }
+    mirror.add(parts);
+    void this.#readSoon();
+  }
+
+  /** @param {ThreadRecord} record */
+  forget({ number }) {
+    this.#mirrors.delete(number);
+  }
+
+  /** @param {ThreadRecord} record of a thread that has ended */
+  retire({ number }) {
+    const mirror = this.#mirrors.get(number);
+    if (mirror === undefined) return;
+    this.#mirrors.delete(number);
+    this.#retired.add(mirror);
+    void this.#mergeSoon();
+  }
+
+  /**
+   * Reads what the threads have published, in slices: many label sets would hold the loop for long.
+   *
+   * @returns {Promise<void>}
+   */
+  async read() {
+    if (this.#retired.mirrors.length > 0) void this.#mergeSoon();
+    for (const mirror of [...this.#mirrors.values(), ...this.#retired.mirrors])
+      await runInSlices(mirror.read());
+  }
+
+  /** So that a capture has little left to read. */
+  async #readSoon() {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    await undefined;
+    try {
+      await this.read();
+    } catch (error) {
+      debug('what threads have published cannot be read: %O', error);
+    }
+    this.#isReading = false;
+  }
+
+  async #mergeSoon() {
+    if (this.#isMerging) return;
+    this.#isMerging = true;
+    try {
+      await runInSlices(this.#retired.merge());
+    } catch (error) {
+      debug('what a thread has counted cannot be added up: %O', error);
+    }
+    this.#isMerging = false;
+  }
+}
+
+module.exports = { MemberThreads };
