@@ -331,7 +331,6 @@ test('metricsHandler() works as an express route, also behind middleware', async
     next();
   });
   app.get('/metrics', metricsHandler(registry));
-  app.get('/broken', metricsHandler({ metrics: () => Promise.reject(new Error('secret')) }));
   const port = await serve(t, http.createServer(app));
   const plain = await get(port);
   assert.strictEqual(plain.body.toString(), await registry.metrics());
@@ -339,7 +338,4 @@ test('metricsHandler() works as an express route, also behind middleware', async
   assert.strictEqual(plain.headers.vary, 'Origin, Accept-Encoding');
   const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
   assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
-  assert.strictEqual((await get(port, { method: 'HEAD' })).status, 200);
-  const broken = await get(port, { path: '/broken' });
-  assert.deepStrictEqual([broken.status, broken.body.toString()], [500, 'Metrics are not available.\n']);
 });

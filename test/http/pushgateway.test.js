@@ -217,10 +217,7 @@ describe('Pushgateway: the response', LIMITS, () => {
 
   it('a push rejects if the response upgrades the connection', async () => {
     await serve(answerWith(101, undefined, { Connection: 'Upgrade', Upgrade: 'other' }));
-    await assert.rejects(
-      push(),
-      failsWith('push failed, the gateway upgrades the connection'),
-    );
+    await assert.rejects(push(), failsWith('push failed, the gateway upgrades the connection'));
   });
 });
 
