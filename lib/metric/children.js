@@ -6,7 +6,7 @@
 // what it replaces there stays there, but with the same closures.
 
 const { SeriesHandle } = require('../series/series-handle');
-const { OTHER_ORDER } = require('../series/label-index');
+const { UNUSUAL } = require('../series/label-index');
 const { labelSetOf, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
@@ -20,39 +20,31 @@ const { labelSetOf, checkLabelNames } = require('./label-sets');
 const MOST_CACHED = 256;
 
 /**
- * The row of a child.
- *
- * @param {Metric} metric
- * @param {SeriesTable} table the metric's
- * @param {any[]} args of labels(): one object of labels, or all values in the order of `labelNames`
- * @returns {number} the row; -1 if there is none yet; OTHER_ORDER if handleOf() has to look at `args`
- */
-function rowOfArguments({ labelNames }, { index }, args) {
-  if (index === undefined) return OTHER_ORDER;
-  return typeof args[0] === 'object'
-    ? index.findInOrder(labelNames, args[0])
-    : index.findByPosition(labelNames, args);
-}
-
-/**
- * The cached child of a row that rowOfArguments() has just found.
+ * The closures of a child.
  *
  * @template {Metric} M
  * @template {object} C
  * @param {M} metric
  * @param {SeriesTable} table the metric's
- * @param {number} row
+ * @param {any[]} args of labels(): one object of labels, or all values in the order of `labelNames`
  * @param {(metric: M, handle: SeriesHandle) => C} create
- * @returns {C} of which the caller has to copy the methods
+ * @param {boolean} [checksNames] whether the type refuses unknown labels here; otherwise they are refused at
+ *   the first use
+ * @returns {C} perhaps a cached one, so the caller has to copy the methods
+ * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
  */
-function cachedChild(metric, table, row, create) {
-  const index = /** @type {import('../series/label-index').LabelIndex} */ (table.index);
-  const cached = index.children;
+function closuresOf(metric, table, args, create, checksNames) {
+  const { index } = table;
+  let row = -1;
+  if (index !== undefined) row = typeof args[0] === 'object' ? index.find(args[0]) : index.findValues(args);
+  if (row < 0 || !table.isLive(row)) return newClosures(metric, table, args, -1, create, checksNames);
+  const cached = index?.children;
   // A child that is bound to the overflow series is counted once, but each call of labels() has to be. So a
   // metric that is full gets new children.
   const isFull = table.liveCount >= table.fullAt;
-  const isCached = cached?.metric === metric && cached.numbers[row] === index.numbers && !isFull;
-  return isCached ? cached.children[row] : cacheChild(metric, table, row, create);
+  // A series that was removed gets the labels back as its child was given them.
+  const isCached = cached?.metric === metric && cached.numbers[row] === index?.numbers && !isFull;
+  return isCached ? cached.children[row] : newClosures(metric, table, args, row, create, checksNames);
 }
 
 /**
@@ -60,13 +52,16 @@ function cachedChild(metric, table, row, create) {
  * @template {object} C
  * @param {M} metric
  * @param {SeriesTable} table
- * @param {number} row
+ * @param {any[]} args
+ * @param {number} row -1 if there is none
  * @param {(metric: M, handle: SeriesHandle) => C} create
+ * @param {boolean} [checksNames]
  * @returns {C}
  */
-function cacheChild(metric, table, row, create) {
-  const index = /** @type {import('../series/label-index').LabelIndex} */ (table.index);
-  const child = create(metric, new SeriesHandle(table, index.foundValues(), row));
+function newClosures(metric, table, args, row, create, checksNames) {
+  const child = create(metric, new SeriesHandle(table, labelsOf(metric, args, row, checksNames), row));
+  const { rowCount, index } = table;
+  if (row < 0 || index === undefined || index.numbers === UNUSUAL || rowCount > MOST_CACHED) return child;
   const cached = (index.children ??= { metric, children: [], numbers: [] });
   // An object that has the metric as its prototype may have methods of its own, which its children call.
   if (cached.metric === metric) {
@@ -77,22 +72,15 @@ function cacheChild(metric, table, row, create) {
 }
 
 /**
- * A handle for a child.
- *
  * @param {Metric} metric
- * @param {SeriesTable} table the metric's
- * @param {any[]} args of labels()
- * @param {number} row that rowOfArguments() has just returned
- * @param {boolean} checksNames whether the type refuses unknown labels here; otherwise they are refused at
- *   the first use
- * @returns {SeriesHandle}
- * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
+ * @param {any[]} args
+ * @param {number} row -1 if there is none
+ * @param {boolean} [checksNames]
+ * @returns {import('../metric/label-sets').Labels | unknown[]} a copy
  */
-function handleOf(metric, table, args, row, checksNames) {
-  if (row !== OTHER_ORDER && typeof args[0] !== 'object') return new SeriesHandle(table, args, row);
-  const { index } = table;
-  if (row >= 0 && index !== undefined) return new SeriesHandle(table, index.foundValues(), row);
-  return new SeriesHandle(table, labelSetOf(metric, args, checksNames));
+function labelsOf(metric, args, row, checksNames) {
+  if (row < 0) return labelSetOf(metric, args, checksNames);
+  return typeof args[0] === 'object' ? { ...args[0] } : args;
 }
 
 /**
@@ -125,4 +113,4 @@ function callReplaced(method, metric, { labels }, value) {
   return value === undefined ? method.call(metric, labels) : method.call(metric, labels, value);
 }
 
-module.exports = { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced };
+module.exports = { closuresOf, bind, callReplaced };

@@ -18,7 +18,7 @@ const {
   warnOfValue,
   runCollect,
 } = require('./metric');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
+const { closuresOf, bind, callReplaced } = require('./children');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
@@ -81,13 +81,8 @@ class Counter extends Metric {
    * @throws {Error} if the number of values does not fit
    */
   labels(...labels) {
-    const table = tableOf(this);
-    const row = rowOfArguments(this, table, labels);
-    if (row >= 0 && table.rowCount <= MOST_CACHED) {
-      const { inc } = cachedChild(this, table, row, childOf);
-      return { inc };
-    }
-    return childOf(this, handleOf(this, table, labels, row, false));
+    const { inc } = closuresOf(this, tableOf(this), labels, childOf, false);
+    return { inc };
   }
 
   /** Drops all series; the one of a counter without labels starts again at 0. */

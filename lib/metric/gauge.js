@@ -17,7 +17,7 @@ const {
   warnOfValue,
   runCollect,
 } = require('./metric');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
+const { closuresOf, bind, callReplaced } = require('./children');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
@@ -125,11 +125,7 @@ class Gauge extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const table = tableOf(this);
-    const row = rowOfArguments(this, table, labels);
-    const isCached = row >= 0 && table.rowCount <= MOST_CACHED;
-    if (isCached) return copyOf(cachedChild(this, table, row, childOf));
-    return childOf(this, handleOf(this, table, labels, row, true));
+    return copyOf(closuresOf(this, tableOf(this), labels, childOf));
   }
 
   /** Drops all series; the one of a gauge without labels starts again at 0. */

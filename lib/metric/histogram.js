@@ -20,7 +20,7 @@ const {
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
+const { closuresOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
 
@@ -140,13 +140,8 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const table = tableOf(this);
-    const row = rowOfArguments(this, table, labels);
-    if (row >= 0 && table.rowCount <= MOST_CACHED) {
-      const { observe, startTimer } = cachedChild(this, table, row, childOf);
-      return { observe, startTimer };
-    }
-    return childOf(this, handleOf(this, table, labels, row, true));
+    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, childOf);
+    return { observe, startTimer };
   }
 
   /**

@@ -19,7 +19,7 @@ const {
   runCollect,
 } = require('./metric');
 const { OPTIONS, isNumeric } = require('./metric-options');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
+const { closuresOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
@@ -159,13 +159,8 @@ class Summary extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values differs
    */
   labels(...labels) {
-    const table = tableOf(this);
-    const row = rowOfArguments(this, table, labels);
-    if (row >= 0 && table.rowCount <= MOST_CACHED) {
-      const { observe, startTimer } = cachedChild(this, table, row, childOf);
-      return { observe, startTimer };
-    }
-    return childOf(this, handleOf(this, table, labels, row, true));
+    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, childOf);
+    return { observe, startTimer };
   }
 
   /** Removes the observations of all series. The series remain. */

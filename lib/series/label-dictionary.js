@@ -88,6 +88,15 @@ function segmentOf(text) {
   return (last + before * 10 + third * 100 + n) & (SEGMENTS - 1);
 }
 
+/**
+ * @param {unknown} value
+ * @returns {boolean} whether text is made of it by a method, which may be the program's, or cannot be made
+ */
+function isNotPrimitive(value) {
+  const type = typeof value;
+  return type === 'object' ? value !== null : type === 'function' || type === 'symbol';
+}
+
 class LabelDictionary {
   /** @type {Map<string, number>} */
   #first = new Map();
@@ -117,8 +126,7 @@ class LabelDictionary {
 
   /**
    * @param {unknown} value anything but undefined. 200 and '200' are one value
-   * @returns {number} its id, or MISSING if it is new, or an object or function
-   * @throws {TypeError} for a symbol, as prom-client does
+   * @returns {number} its id, or MISSING if it is new, or no primitive
    */
   find(value) {
     if (typeof value === 'string') {
@@ -131,7 +139,7 @@ class LabelDictionary {
       return this.#findNumber(value);
     }
     // Its toString() may be the program's, and record: the caller makes text of it at another time.
-    if (typeof value === 'object' ? value !== null : typeof value === 'function') return MISSING;
+    if (isNotPrimitive(value)) return MISSING;
     return this.#findText(`${value}`);
   }
 
@@ -192,10 +200,8 @@ class LabelDictionary {
     if (id === MISSING || id > LARGEST_CACHED_ID || this.slots === NO_SLOTS) return id;
     const count = Math.min(this.slots.length, MOST_NUMBERS);
     if (this.#numbers.length < count) {
-      // There may be memory for one of them only.
-      const numbers = new Float64Array(count).fill(NaN);
       this.#numberIds = new Uint16Array(count);
-      this.#numbers = numbers;
+      this.#numbers = new Float64Array(count).fill(NaN);
     }
     const slot = number & (this.#numbers.length - 1);
     this.#numbers[slot] = number;
@@ -231,4 +237,4 @@ class LabelDictionary {
   }
 }
 
-module.exports = { LabelDictionary, MISSING };
+module.exports = { LabelDictionary, MISSING, isNotPrimitive };

@@ -46,16 +46,11 @@ class LiveRows {
    * @param {number} row that is not live
    */
   append(row) {
-    this.reserve(row);
+    if (row >= this.#position.length) this.#position = grown(this.#position, row + 1, NOT_LIVE);
+    if (this.length === this.order.length) this.#makeRoom();
     this.#position[row] = this.length;
     this.order[this.length++] = row;
     this.count++;
-  }
-
-  /** @param {number} row that append() has memory for from now on */
-  reserve(row) {
-    if (row >= this.#position.length) this.#position = grown(this.#position, row + 1, NOT_LIVE);
-    if (this.length === this.order.length) this.#makeRoom();
   }
 
   /** @param {number} row that is live */

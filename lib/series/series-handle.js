@@ -14,13 +14,13 @@ class SeriesHandle {
    * @param {SeriesTable} table
    * @param {Labels | readonly unknown[]} labels a label set, or the value of each label name of the table in
    *   their order; the handle owns it
-   * @param {number} [row] that the table's index has for them; -1 if it has none yet
+   * @param {number} [row] that is live; -1 if there is none
    */
   constructor(table, labels, row = -1) {
     this.table = table;
     this.labelsOrValues = labels;
     // An existing series is bound at once. A new one is created when the child is first used.
-    if (row >= 0 && table.isLive(row)) {
+    if (row >= 0) {
       this.row = row;
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);

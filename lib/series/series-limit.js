@@ -52,7 +52,7 @@ class SeriesLimit {
     const table = this.#table;
     const row = table.find(labels);
     if (row !== -1) return row;
-    if (this.#index.unknownLabel(labels) !== undefined) return -1;
+    for (const name in labels) if (!this.#index.positions.has(name)) return -1;
     if (this.row === NO_ROW) {
       const overflow = Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW]));
       // What a program adds to Object.prototype is no label of it.

@@ -3,7 +3,7 @@
 // A metric's numbers: rows of `width` numbers in pages, found through a label index. The path of a recording
 // is locate() or find(), pageOf() and offsetOf().
 
-const { LabelIndex, NOT_PLAIN } = require('./label-index');
+const { LabelIndex, UNKNOWN_LABEL, NOT_PLAIN, plainLabels } = require('./label-index');
 const { LabelForms, valueOfKind, setLabel } = require('./label-form');
 const { CapturedTable } = require('./captured-table');
 const { LiveRows } = require('./live-rows');
@@ -24,6 +24,7 @@ const NO_NAMES = Object.freeze([]);
 
 /** What all tables without labels share: applications have hundreds of them. */
 const NO_FORMS = new LabelForms(NO_NAMES, new Map());
+NO_FORMS.numberOf({});
 
 /** @typedef {Record<string, unknown>} Labels */
 
@@ -124,37 +125,35 @@ class SeriesTable {
    */
   start(labels) {
     const { index } = this;
-    if (index === undefined)
-      return isEmpty(labels) ? this.#started(this.rowCount - 1, this.forms.numberOf(labels), labels) : -1;
+    if (index === undefined) return isEmpty(labels) ? this.#startOnly() : -1;
     const row = index.find(labels);
     if (row < 0) return this.#startNew(row, labels);
     if (this.live === undefined) return row;
-    if (!this.live.has(row)) return this.#startNew(row, labels);
-    this.rowWritten(row);
+    if (!this.live.has(row)) this.#revive(row, this.forms.numberOf(labels));
+    else this.rowWritten(row);
     return row;
   }
 
+  /** @returns {number} the row of a table without labels */
+  #startOnly() {
+    if (this.rowCount === 0) {
+      this.pages = [numbersInBlock(this.width)];
+      this.#append(this.rowCount++);
+    } else if (this.live !== undefined && !this.live.has(0)) {
+      this.#revive(0, 0);
+    }
+    return 0;
+  }
+
   /**
-   * The program's code may run while its label set is read: a getter or toString() may record, remove or
-   * throw. So a label set with other values than primitives is copied first, and so is one that came with
-   * another look-up between.
-   *
    * @param {number} found what the index has found
    * @param {Labels} labels
    * @returns {number} the row, or -1 if a label is not one of the names
    */
   #startNew(found, labels) {
-    const index = /** @type {LabelIndex} */ (this.index);
-    if (found >= 0 || (found === -1 && index.canAdd)) {
-      const { lookUps } = index;
-      const form = this.forms.numberOf(labels);
-      if (index.lookUps === lookUps) return this.#started(found, form, labels);
-    }
-    const plain = index.plainLabels(labels);
-    if (plain === undefined) return -1;
-    // The program's code may have replaced the index meanwhile.
-    const row = /** @type {LabelIndex} */ (this.index).findPlain(plain);
-    return this.#started(row, this.forms.numberOf(plain), plain);
+    if (found === UNKNOWN_LABEL) return -1;
+    // Its toString() is the program's, and may record.
+    return found === NOT_PLAIN ? this.start(plainLabels(labels)) : this.#addRow(labels);
   }
 
   /**
@@ -164,20 +163,12 @@ class SeriesTable {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    let row = this.index === undefined ? (isEmpty(labels) ? this.rowCount - 1 : -1) : this.index.find(labels);
-    if (row === NOT_PLAIN) row = this.#findPlain(labels);
-    if (row === -1 || !this.isLive(row)) return -1;
+    const { index } = this;
+    let row = index === undefined ? (isEmpty(labels) ? this.rowCount - 1 : -1) : index.find(labels);
+    if (row === NOT_PLAIN) row = /** @type {LabelIndex} */ (index).find(plainLabels(labels));
+    if (row < 0 || !this.isLive(row)) return -1;
     this.rowWritten(row);
     return row;
-  }
-
-  /**
-   * @param {Labels} labels
-   * @returns {number} the row, or -1
-   */
-  #findPlain(labels) {
-    const plain = /** @type {LabelIndex} */ (this.index).plainLabels(labels);
-    return plain === undefined ? -1 : /** @type {LabelIndex} */ (this.index).find(plain);
   }
 
   /** @param {number} row */
@@ -268,7 +259,6 @@ class SeriesTable {
     this.#beforeReset();
     // A capture may have removed it, because it has aged.
     if (!this.isLive(row)) return;
-    // First, because there may be no memory for it.
     this.live ??= LiveRows.all(this.rowCount);
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live.remove(row);
@@ -406,45 +396,24 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row that the index has found; -1 if the label set is to be added to it
-   * @param {number} form of the labels
    * @param {Labels} labels
-   * @returns {number} the row, which is live
+   * @returns {number} its row
    */
-  #started(row, form, labels) {
-    if (row === -1) return this.#addRow(form, labels);
-    if (this.live !== undefined) {
-      if (!this.live.has(row)) this.#revive(row, form);
-      else this.rowWritten(row);
-    }
-    return row;
-  }
-
-  /**
-   * The label set is added to the index last: if there is no memory, the call fails, and the table is as
-   * before.
-   *
-   * @param {number} form
-   * @param {Labels} labels
-   */
-  #addRow(form, labels) {
-    const row = this.rowCount;
+  #addRow(labels) {
+    const { rowCount } = this;
     // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
     // about to grow while most of it is dead is compacted, a step with each new row.
-    if (this.#compaction !== undefined || ((row & (row - 1)) === 0 && this.isSparse)) {
+    if (this.#compaction !== undefined || ((rowCount & (rowCount - 1)) === 0 && this.isSparse)) {
       const { epoch } = this;
       this.#stepCompaction();
       if (this.epoch !== epoch) return this.start(labels);
     }
+    const row = this.rowCount;
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
-    if (row === 0)
-      this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
+    if (row === 0) this.pages = [firstPage(this.width)];
     else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
-    this.live?.reserve(row);
-    if (this.index !== undefined) {
-      this.forms.rows.set(row, form);
-      this.index.add();
-    }
+    this.forms.rows.set(row, this.forms.numberOf(labels));
+    /** @type {LabelIndex} */ (this.index).add(labels);
     this.rowCount++;
     this.#append(row);
     return row;
@@ -484,7 +453,6 @@ class SeriesTable {
       this.forms.numberOf({});
     }
     if (this.overflowRow !== -1) this.#limit?.setRow(compaction.newRowOf(this.overflowRow));
-    this.index?.retire();
     this.index = index;
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;

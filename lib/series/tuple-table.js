@@ -72,17 +72,6 @@ class TupleTable {
   }
 
   /**
-   * The row of the tuple in `this.ids`, a new one if need be.
-   *
-   * @returns {number}
-   */
-  findOrAddTuple() {
-    const hash = hashOf(this.ids, 0, this.width);
-    const row = this.lookUp(hash);
-    return row === -1 ? this.addRow(hash) : row;
-  }
-
-  /**
    * The id that a row has for the label name at a position.
    *
    * @param {number} row
@@ -139,7 +128,6 @@ class TupleTable {
     // Linear probing wants a table that is at most 5/8 full.
     if ((row + 1) * 8 > this.#slots.length * 5) this.#startMove();
     insert(this.#slots, hash, row);
-    // Last: there may be no memory for it.
     return this.rowCount++;
   }
 
@@ -161,10 +149,9 @@ class TupleTable {
 
   #startMove() {
     while (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
-    const slots = new Int32Array(this.#slots.length * 2);
     this.#oldSlots = this.#slots;
     this.#moved = 0;
-    this.#slots = slots;
+    this.#slots = new Int32Array(this.#oldSlots.length * 2);
   }
 
   /** @param {Int32Array} oldSlots */
@@ -193,4 +180,4 @@ function insert(slots, hash, row) {
   slots[slot] = row + 1;
 }
 
-module.exports = { TupleTable, MULTIPLIERS, mixed, hashOf };
+module.exports = { TupleTable, MULTIPLIERS, mixed };
