@@ -1,7 +1,5 @@
 'use strict';
 
-const { VIEW } = require('../registry/metric-view');
-const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
@@ -10,13 +8,10 @@ const {
   stateOf,
   tableOf,
   locate,
-  viewWith,
-  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,
   warnOfValue,
-  runCollect,
 } = require('./metric');
 const { closuresOf, bind, callReplaced } = require('./children');
 const { VALUE_LAYOUT } = require('../series/layouts');
@@ -40,7 +35,7 @@ class Counter extends Metric {
     this.type = 'counter';
     const table = createTable(this, 1);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    register(this, { table, exemplars });
+    register(this, { table, layout: VALUE_LAYOUT, exemplars });
   }
 
   /**
@@ -84,56 +79,10 @@ class Counter extends Metric {
     const { inc } = closuresOf(this, tableOf(this), labels, childOf, false);
     return { inc };
   }
-
-  /** Drops all series; the one of a counter without labels starts again at 0. */
-  reset() {
-    const table = tableOf(this);
-    table.clear();
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
-  }
-
-  /**
-   * The metric as JSON, after its `collect` hook has run.
-   *
-   * @returns {Promise<object>}
-   */
-  async get() {
-    const hook = runCollect(this);
-    if (hook !== undefined) await hook;
-    return {
-      help: this.help,
-      name: this.name,
-      type: this.type,
-      values: jsonValues(viewWith(this, VALUE_LAYOUT), ({ value, labels, row }) => {
-        const exemplar = stateOf(this).exemplars?.at(row, 0);
-        return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
-      }),
-      aggregator: this.aggregator,
-    };
-  }
-
-  /**
-   * @param {number} row
-   * @param {Labels} labels
-   */
-  [SERIES](row, labels) {
-    const { table, exemplars } = stateOf(this);
-    const value = table.pageOf(row)[table.offsetOf(row)];
-    const exemplar = exemplars?.at(row, 0);
-    return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
-  }
-
-  /** @returns {import('../exposition/live-family').MetricView | undefined} */
-  [VIEW]() {
-    if (this.get !== get) return undefined;
-    const view = viewWith(this, VALUE_LAYOUT);
-    view.exemplars = stateOf(this).exemplars;
-    return view;
-  }
 }
 
-/** The methods as they are here, whatever replaces them later. */
-const { inc, get } = Counter.prototype;
+/** The method as it is here, whatever replaces it later. */
+const { inc } = Counter.prototype;
 
 /**
  * @param {Counter} counter

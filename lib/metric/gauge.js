@@ -1,21 +1,16 @@
 'use strict';
 
 const { format } = require('util');
-const { VIEW } = require('../registry/metric-view');
-const { SERIES } = require('./hash-map');
 const {
   Metric,
   register,
   createTable,
   tableOf,
   locate,
-  viewWith,
-  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,
   warnOfValue,
-  runCollect,
 } = require('./metric');
 const { closuresOf, bind, callReplaced } = require('./children');
 const { VALUE_LAYOUT } = require('../series/layouts');
@@ -38,7 +33,7 @@ class Gauge extends Metric {
     super(config, {});
     this.type = 'gauge';
     const table = createTable(this, 1);
-    register(this, { table });
+    register(this, { table, layout: VALUE_LAYOUT });
   }
 
   /**
@@ -128,30 +123,6 @@ class Gauge extends Metric {
     return copyOf(closuresOf(this, tableOf(this), labels, childOf));
   }
 
-  /** Drops all series; the one of a gauge without labels starts again at 0. */
-  reset() {
-    const table = tableOf(this);
-    table.clear();
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
-  }
-
-  /**
-   * The metric as JSON, after its `collect` hook has run.
-   *
-   * @returns {Promise<object>}
-   */
-  async get() {
-    const hook = runCollect(this);
-    if (hook !== undefined) await hook;
-    return {
-      help: this.help,
-      name: this.name,
-      type: this.type,
-      values: jsonValues(viewWith(this, VALUE_LAYOUT), ({ value, labels }) => ({ value, labels })),
-      aggregator: this.aggregator,
-    };
-  }
-
   /**
    * The value of a series; 0 if it does not exist.
    *
@@ -163,24 +134,10 @@ class Gauge extends Metric {
     const row = table.find(labels ?? NO_LABELS);
     return row === -1 ? 0 : table.pageOf(row)[table.offsetOf(row)];
   }
-
-  /**
-   * @param {number} row
-   * @param {Labels} labels
-   */
-  [SERIES](row, labels) {
-    const table = tableOf(this);
-    return { value: table.pageOf(row)[table.offsetOf(row)], labels };
-  }
-
-  /** @returns {import('../exposition/live-family').MetricView | undefined} */
-  [VIEW]() {
-    return this.get === get ? viewWith(this, VALUE_LAYOUT) : undefined;
-  }
 }
 
 /** The methods as they are here, whatever replaces them later. */
-const { inc, dec, set, get } = Gauge.prototype;
+const { inc, dec, set } = Gauge.prototype;
 
 /**
  * @param {Gauge} gauge

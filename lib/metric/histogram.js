@@ -1,6 +1,5 @@
 'use strict';
 
-const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
@@ -12,11 +11,11 @@ const {
   locate,
   viewWith,
   jsonValues,
+  VALUES,
   isObject,
   notANumber,
   adviseOnOrder,
   warnOfValue,
-  runCollect,
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
@@ -30,7 +29,8 @@ const { timer, timeCall } = require('./stopwatch');
  * @typedef {object} State
  * @property {import('../series/series-table').SeriesTable} table
  * @property {import('./exemplar').Exemplars | undefined} exemplars
- * @property {readonly number[]} bounds those of the table, whatever the program assigns to `buckets` later
+ * @property {import('../series/layouts').Layout} layout with the bounds of the table, whatever the program
+ *   assigns to `buckets` later
  * @property {(value: number) => number} columnOf the column that counts a value
  */
 
@@ -63,7 +63,7 @@ class Histogram extends Metric {
     const table = createTable(this, bounds.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
     const columnOf = columnFinder(bounds);
-    register(this, { table, exemplars, bounds, columnOf });
+    register(this, { table, layout: { kind: 'histogram', marks: bounds }, exemplars, columnOf });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 
@@ -173,23 +173,12 @@ class Histogram extends Metric {
   }
 
   /**
-   * The metric as JSON, after its `collect` hook has run. Buckets are cumulative.
-   *
-   * @returns {Promise<object>}
-   */
-  async get() {
-    const hook = runCollect(this);
-    if (hook !== undefined) await hook;
-    const { name, help, type, aggregator } = this;
-    return { name, help, type, values: bucketValues(this), aggregator };
-  }
-
-  /**
    * @param {number} row
    * @param {Labels} labels
    */
   [SERIES](row, labels) {
-    const { table, exemplars, bounds } = /** @type {State} */ (stateOf(this));
+    const { table, exemplars, layout } = /** @type {State} */ (stateOf(this));
+    const bounds = layout.marks;
     const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + table.width);
     const counts = numbers.subarray(0, bounds.length + 1);
     const series = {
@@ -205,18 +194,17 @@ class Histogram extends Metric {
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 
-  /** @returns {import('../exposition/live-family').MetricView | undefined} */
-  [VIEW]() {
-    if (this.get !== get) return undefined;
-    const { exemplars, bounds } = /** @type {State} */ (stateOf(this));
-    const view = viewWith(this, { kind: 'histogram', marks: bounds });
-    view.exemplars = exemplars;
-    return view;
+  /** Buckets are cumulative. */
+  [VALUES]() {
+    const { exemplars, layout } = /** @type {State} */ (stateOf(this));
+    return jsonValues(viewWith(this), ({ value, metricName, labels, row, column }) => {
+      if (column === undefined) return { value, metricName, exemplar: undefined, labels };
+      // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
+      const none = exemplars !== undefined && column === layout.marks.length ? undefined : null;
+      return { value, metricName, exemplar: exemplars?.at(row, column) ?? none, labels };
+    });
   }
 }
-
-/** The method as it is here, whatever replaces it later. */
-const { get } = Histogram.prototype;
 
 /**
  * @param {Histogram} histogram
@@ -285,18 +273,6 @@ function observeWithExemplar(histogram, record) {
   const row = locate(histogram, table, labelSet);
   count(state, table.pageOf(row), table.offsetOf(row), number);
   if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
-}
-
-/** @param {Histogram} histogram */
-function bucketValues(histogram) {
-  const { exemplars, bounds } = /** @type {State} */ (stateOf(histogram));
-  const view = viewWith(histogram, { kind: 'histogram', marks: bounds });
-  return jsonValues(view, ({ value, metricName, labels, row, column }) => {
-    if (column === undefined) return { value, metricName, exemplar: undefined, labels };
-    // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
-    const none = exemplars !== undefined && column === bounds.length ? undefined : null;
-    return { value, metricName, exemplar: exemplars?.at(row, column) ?? none, labels };
-  });
 }
 
 module.exports = { Histogram };

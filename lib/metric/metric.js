@@ -2,13 +2,14 @@
 
 // What the four metric types share: construction, registration, and finding the row of a label set.
 
-const { debuglog, format } = require('util');
+const { format } = require('util');
 const { Registry } = require('../registry/registry');
 const { withAdvice } = require('../registry/metric-definition');
-const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { VIEW, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { debug } = require('../options/debug-log');
 const { adviseOnce, warnOfCall } = require('../options/warnings');
 const { explainedError, printed } = require('../options/explained-error');
-const { kindOf, samplesOf } = require('../series/layouts');
+const { kindOf, kindOfType, samplesOf } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -27,7 +28,8 @@ const STATE = Symbol('state');
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
 
-const debug = debuglog('prom-client-cluster');
+/** The method of a metric that returns its samples as JSON. */
+const VALUES = Symbol('values');
 
 /**
  * The base of Counter, Gauge, Histogram and Summary.
@@ -99,6 +101,56 @@ class Metric {
     tableOf(this).clear();
   }
 
+  /** Drops all series; the one of a metric without labels starts again at 0. */
+  reset() {
+    const table = tableOf(this);
+    table.clear();
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+  }
+
+  /**
+   * The metric as JSON, after its `collect` hook has run.
+   *
+   * @returns {Promise<object>}
+   */
+  async get() {
+    const hook = runCollect(this);
+    if (hook !== undefined) await hook;
+    const { name, help, aggregator } = this;
+    const { type } = /** @type {any} */ (this);
+    // The order of the keys is prom-client's.
+    const head = kindOfType(type).marker === undefined ? { help, name } : { name, help };
+    return { ...head, type, values: this[VALUES](), aggregator };
+  }
+
+  /** @returns {object[]} */
+  [VALUES]() {
+    const table = tableOf(this);
+    return Array.from(table.liveRows(), row => this[SERIES](row, table.labelsOf(row)));
+  }
+
+  /**
+   * The entry of a row in `hashMap`.
+   *
+   * @param {number} row
+   * @param {Labels} labels
+   * @returns {object}
+   */
+  [SERIES](row, labels) {
+    const { table, exemplars } = stateOf(this);
+    const value = table.pageOf(row)[table.offsetOf(row)];
+    const exemplar = exemplars?.at(row, 0);
+    return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
+  }
+
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    if (this.get !== get) return undefined;
+    const view = viewWith(this);
+    view.exemplars = stateOf(this).exemplars;
+    return view;
+  }
+
   /**
    * Drops the series of a label set. It starts from zero when it is used again.
    *
@@ -143,10 +195,13 @@ class Metric {
     checkLabelNames(this, set);
     const row = tableOf(this).find(set);
     if (row === -1) return undefined;
-    const { value, count, sum } = /** @type {any} */ (this)[SERIES](row, set);
+    const { value, count, sum } = /** @type {any} */ (this[SERIES](row, set));
     return count === undefined ? value : { count, sum };
   }
 }
+
+/** The method as it is here, whatever replaces it later. */
+const { get } = Metric.prototype;
 
 /**
  * Reports a call with the value first, of which the labels are ignored.
@@ -280,11 +335,11 @@ function locateAnew(metric, table, labels) {
 /**
  * The state of a metric, for its `[VIEW]`.
  *
- * @param {Metric & {type: string}} metric
- * @param {import('../exposition/text-format').Layout} layout
+ * @param {any} metric
+ * @param {import('../exposition/text-format').Layout} [layout]
  * @returns {import('../exposition/live-family').MetricView}
  */
-function viewWith(metric, layout) {
+function viewWith(metric, layout = stateOf(metric).layout) {
   const { name, help, type, aggregator } = metric;
   return { name, help, type, aggregator, layout, table: tableOf(metric) };
 }
@@ -358,9 +413,10 @@ module.exports = {
   locate,
   viewWith,
   jsonValues,
+  VALUES,
+  get,
   isObject,
   notANumber,
   adviseOnOrder,
   warnOfValue,
-  runCollect,
 };

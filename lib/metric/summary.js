@@ -11,12 +11,13 @@ const {
   stateOf,
   tableOf,
   locate,
+  get,
   viewWith,
   jsonValues,
+  VALUES,
   isObject,
   notANumber,
   warnOfValue,
-  runCollect,
 } = require('./metric');
 const { OPTIONS, isNumeric } = require('./metric-options');
 const { closuresOf, bind } = require('./children');
@@ -173,18 +174,6 @@ class Summary extends Metric {
   }
 
   /**
-   * The metric as JSON, after its `collect` hook has run.
-   *
-   * @returns {Promise<object>}
-   */
-  async get() {
-    const hook = runCollect(this);
-    if (hook !== undefined) await hook;
-    const { name, help, type, aggregator } = this;
-    return { name, help, type, values: valuesOf(this), aggregator };
-  }
-
-  /**
    * @param {number} row
    * @param {Labels} labels
    */
@@ -193,6 +182,15 @@ class Summary extends Metric {
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     return { labels, td: quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
+  }
+
+  [VALUES]() {
+    prune(this);
+    const view = viewWith(this, { kind: 'summary', marks: /** @type {any} */ (this).percentiles });
+    view.quantileValues = row => quantileValues(this, row);
+    return jsonValues(view, ({ value, labels, metricName }) =>
+      metricName === undefined ? { labels, value } : { metricName, labels, value },
+    );
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
@@ -217,9 +215,6 @@ class Summary extends Metric {
     };
   }
 }
-
-/** The method as it is here, whatever replaces it later. */
-const { get } = Summary.prototype;
 
 /**
  * Leaves out what is no number. As in prom-client, 99 stands for the maximum.
@@ -352,16 +347,6 @@ function prune(summary) {
   const { table, quantiles } = /** @type {State} */ (stateOf(summary));
   for (const row of [...table.liveRows()])
     if (quantiles[row].slices().every(slice => slice.isEmpty)) table.removeRow(row);
-}
-
-/** @param {any} summary */
-function valuesOf(summary) {
-  prune(summary);
-  const view = viewWith(summary, { kind: 'summary', marks: summary.percentiles });
-  view.quantileValues = row => quantileValues(summary, row);
-  return jsonValues(view, ({ value, labels, metricName }) =>
-    metricName === undefined ? { labels, value } : { metricName, labels, value },
-  );
 }
 
 module.exports = { Summary };
