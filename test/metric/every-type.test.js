@@ -19,6 +19,7 @@ const { TEXT } = require('../../lib/exposition/formats');
 const { Metric } = require('../../lib/metric/metric');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
+const { requestSteps } = require('../../lib/push/remote-write/write-request');
 const { WrittenSeries } = require('../../lib/push/remote-write/written-series');
 const { KINDS } = require('../../lib/series/layouts');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
@@ -248,9 +249,9 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
         onFailure: (_, error) => assert.fail(String(error)),
         onUnreadableLabel: error => assert.fail(String(error)),
       });
-      const options = { format: TEXT, timestamp: 1, protocols: ['1.0', '2.0'] };
-      const { requests } = runThrough(new WrittenSeries({}).push(families, /** @type {any} */ (options)));
-      for (const [protocol, [{ body }]] of requests) {
+      const { samples: pushed } = runThrough(new WrittenSeries({}).push(families, TEXT));
+      for (const protocol of /** @type {const} */ (['1.0', '2.0'])) {
+        const [{ body }] = runThrough(requestSteps(pushed, protocol, 1));
         const samples = decodedBody(body, protocol).map(({ labels, value }) => {
           const { __name__: name, ...others } = Object.fromEntries(labels);
           return [seriesKey(name, others), value];

@@ -8,6 +8,7 @@ const { runInSlices } = require('../../event-loop/slices');
 const { TEXT } = require('../../exposition/formats');
 const { sampleFamily } = require('../../exposition/sample-family');
 const { WrittenSeries } = require('./written-series');
+const { requestSteps } = require('./write-request');
 const { Receiver } = require('../receiver');
 
 const NAME = 'prom_client_remote_write';
@@ -18,7 +19,8 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 /** @typedef {import('../../exposition/text-format').Family} Family */
 /** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('./write-request').Protocol} Protocol */
-/** @typedef {import('./written-series').Push} Push */
+/** @typedef {import('./write-request').Request} Request */
+/** @typedef {import('./write-request').SeriesSample} SeriesSample */
 /** @typedef {import('../receiver').Answer} Answer */
 
 /**
@@ -31,6 +33,7 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
  * @property {Protocol} [protocol] default: 2.0 or, if the receiver does not have it, 1.0
  */
 
+/** @typedef {{samples: SeriesSample[], timestamp: number, requests: Request[]}} Push in the protocol so far */
 /** @typedef {Answer & {samples?: number}} WrittenAnswer `samples`: how many were written, in 2.0 */
 /** @typedef {import('../push-senders').Results} Results */
 /** @typedef {import('../push-senders').Totals} Totals */
@@ -100,13 +103,12 @@ class RemoteWriteSession {
    * @returns {Generator<void, BuiltPush>}
    */
   *#build(families, format, timestamp) {
-    /** @type {Protocol[]} */
-    const protocols = this.#protocol === undefined ? ['2.0', '1.0'] : [this.#protocol];
     this.#receiver = new Receiver(this.#settings);
     this.#push = undefined;
-    this.#push = yield* this.#series.push(families, { format, timestamp, protocols });
-    const { samples, dropped } = this.#push;
-    return { samples, dropped };
+    const { samples, dropped } = yield* this.#series.push(families, format);
+    const requests = yield* requestSteps(samples, this.#protocol ?? '2.0', timestamp);
+    this.#push = { samples, timestamp, requests };
+    return { samples: samples.length, dropped };
   }
 
   /**
@@ -121,7 +123,13 @@ class RemoteWriteSession {
     this.#push = undefined;
     if (isSuperseded) this.#receiver.supersede(false);
     /** @type {Outcome} */
-    const outcome = { samples: push?.samples ?? 0, pushed: 0, seconds: 0, protocol: undefined, error: '' };
+    const outcome = {
+      samples: push?.samples.length ?? 0,
+      pushed: 0,
+      seconds: 0,
+      protocol: undefined,
+      error: '',
+    };
     try {
       if (push === undefined) throw new Error('the push was lost');
       outcome.protocol = await this.#sendAll(push, outcome);
@@ -161,26 +169,23 @@ class RemoteWriteSession {
    * @returns {Promise<Protocol>} in which it was sent
    * @throws {Error} if the receiver does not accept all of it
    */
-  async #sendAll({ requests }, outcome) {
-    let [[protocol, list]] = requests;
+  async #sendAll({ samples, timestamp, requests }, outcome) {
+    const protocol = this.#protocol ?? '2.0';
     /** @type {Error | undefined} */
     let refusal;
-    for (let i = 0; i < list.length; i++) {
-      const { body, samples, ended } = list[i];
+    for (const { body, samples: sent } of requests) {
       const answer = await this.#send(body, protocol);
-      const other = protocol === '2.0' && i === 0 && lacksVersion2(answer) ? requests.get('1.0') : undefined;
-      if (other !== undefined) {
-        protocol = '1.0';
-        list = other;
-        i = -1;
-        continue;
+      if (this.#protocol === undefined && lacksVersion2(answer)) {
+        this.#protocol = '1.0';
+        const others = await runInSlices(requestSteps(samples, '1.0', timestamp));
+        return this.#sendAll({ samples, timestamp, requests: others }, outcome);
       }
       // A receiver may have been replaced by one of another version.
       if (this.#isNegotiated) this.#protocol = answer.status === 415 ? undefined : protocol;
-      const written = writtenBy(answer, protocol, samples);
+      const written = writtenBy(answer, protocol, sent.length);
       outcome.pushed += written;
-      const error = errorOf(answer, written, samples);
-      if (error === undefined) this.#series.forget(ended);
+      const error = errorOf(answer, written, sent.length);
+      if (error === undefined) this.#series.forgetEnded(sent);
       else if (!REFUSED_CONTENT.has(answer.status) && !isAccepted(answer.status)) throw error;
       refusal ??= error;
     }

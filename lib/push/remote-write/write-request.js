@@ -4,7 +4,9 @@
 // 1.0: https://prometheus.io/docs/specs/prw/remote_write_spec/, with Prometheus' own fields for metadata and
 // exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
 
+const { labelsOfSeries } = require('./label-rows');
 const { ProtobufWriter } = require('./protobuf-writer');
+const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */
 
@@ -18,10 +20,19 @@ const { ProtobufWriter } = require('./protobuf-writer');
  * A sample of one series.
  *
  * @typedef {object} SeriesSample
- * @property {Label[]} labels sorted by name
+ * @property {import('./label-rows').Row} row
+ * @property {import('./label-rows').SampleName} name
  * @property {number | undefined} value undefined: the series has ended
- * @property {SentExemplar | undefined} [exemplar]
+ * @property {SentExemplar} [exemplar]
+ * @property {Metadata} [metadata]
  */
+
+/** @typedef {{body: Buffer, samples: SeriesSample[]}} Request `body`: compressed */
+
+// Receivers limit what they decode, and refuse the whole request if one sample is refused.
+const REQUEST_BYTES = 2 ** 20;
+
+const SAMPLES_PER_STEP = 64;
 
 /** Types by their number in both versions; 0 is unknown. */
 const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
@@ -40,9 +51,6 @@ class WriteRequest {
   #fields;
   /** Of the series. */
   writer = new ProtobufWriter();
-  samples = 0;
-  /** @type {import('./written-series').Series[]} whose stale markers it has */
-  ended = [];
 
   /**
    * @param {number} timestamp of all samples, milliseconds since the epoch
@@ -63,15 +71,11 @@ class WriteRequest {
     return this.writer.length;
   }
 
-  /**
-   * @param {SeriesSample} sample
-   * @param {Metadata | undefined} metadata
-   */
-  add({ labels, value, exemplar }, metadata) {
+  /** @param {SeriesSample} sample */
+  add({ row, name, value, exemplar, metadata }) {
     const { writer } = this;
-    this.samples++;
     const start = writer.begin(this.#fields.series);
-    this.writeLabels(labels);
+    this.writeLabels(labelsOfSeries(row, name));
     const sampleStart = writer.begin(2);
     if (value === undefined) writer.fixed64(1, STALE);
     else writer.double(1, value);
@@ -105,11 +109,9 @@ class WriteRequest1 extends WriteRequest {
     super(timestamp, { series: 1, exemplar: 3 });
   }
 
-  /**
-   * @param {SeriesSample} sample
-   * @param {Metadata | undefined} metadata
-   */
-  add(sample, metadata) {
+  /** @param {SeriesSample} sample */
+  add(sample) {
+    const { metadata } = sample;
     // Once for a family, beside the series.
     if (metadata !== undefined && metadata !== this.#metadata) {
       this.#metadata = metadata;
@@ -120,7 +122,7 @@ class WriteRequest1 extends WriteRequest {
       writer.text(4, metadata.help);
       writer.end(start);
     }
-    super.add(sample, undefined);
+    super.add(sample);
   }
 
   /** @param {Label[]} labels */
@@ -209,12 +211,27 @@ function encodedLabel({ name, value }) {
 }
 
 /**
+ * @param {SeriesSample[]} samples
  * @param {Protocol} protocol
  * @param {number} timestamp of all samples, milliseconds since the epoch
- * @returns {WriteRequest}
+ * @returns {Generator<void, Request[]>} yields where a slice may end
  */
-function newRequest(protocol, timestamp) {
-  return protocol === '2.0' ? new WriteRequest2(timestamp) : new WriteRequest1(timestamp);
+function* requestSteps(samples, protocol, timestamp) {
+  const WriteRequestOf = protocol === '2.0' ? WriteRequest2 : WriteRequest1;
+  const requests = [];
+  let request = new WriteRequestOf(timestamp);
+  let start = 0;
+  for (let end = 1; end <= samples.length; end++) {
+    request.add(samples[end - 1]);
+    const isLast = end === samples.length;
+    if (end % SAMPLES_PER_STEP !== 0 && !isLast) continue;
+    yield;
+    if (request.length < REQUEST_BYTES && !isLast) continue;
+    requests.push({ body: yield* compressSteps(request.parts), samples: samples.slice(start, end) });
+    request = new WriteRequestOf(timestamp);
+    start = end;
+  }
+  return requests;
 }
 
-module.exports = { newRequest };
+module.exports = { requestSteps };

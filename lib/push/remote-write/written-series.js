@@ -1,19 +1,14 @@
 'use strict';
 
-// Turns families into requests, and remembers which series the receiver has: one that is no longer there ends
+// Reads the samples of a push, and remembers which series the receiver has: one that is no longer there ends
 // with a stale marker, so queries do not show its last value for five more minutes.
 
 const { takesLong } = require('../../exposition/text-format');
 const { sampleReader } = require('../../exposition/family-samples');
 const { isValidMetricName } = require('../../registry/names');
-const { LabelRows, labelOf, labelsOfSeries } = require('./label-rows');
-const { newRequest } = require('./write-request');
-const { compressSteps } = require('./snappy');
+const { LabelRows, labelOf } = require('./label-rows');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
-
-// Receivers limit what they decode, and refuse the whole request if one sample is refused.
-const REQUEST_BYTES = 2 ** 20;
 
 const SAMPLES_PER_STEP = 64;
 const SERIES_PER_STEP = 4096;
@@ -29,23 +24,9 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./label-rows').SampleName} SampleName */
-/** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Metadata} Metadata */
 /** @typedef {import('./write-request').SentExemplar} SentExemplar */
-
-/** @typedef {{row: Row, name: SampleName}} Series */
-/** @typedef {{body: Buffer, samples: number, ended: Series[]}} Request `body`: compressed */
-
-/**
- * What one push sends.
- *
- * @typedef {object} Push
- * @property {Map<Protocol, Request[]>} requests by protocol: both, as long as it is not known which one the
- *   receiver has
- * @property {number} samples how many there are, stale markers included
- * @property {number} dropped how many samples are left out: series that are not valid or not
- *   readable, or there twice
- */
+/** @typedef {import('./write-request').SeriesSample} SeriesSample */
 
 class WrittenSeries {
   #rows;
@@ -60,16 +41,15 @@ class WrittenSeries {
 
   /**
    * @param {Iterable<Family>} families none: all series end
-   * @param {object} options
-   * @param {Format} options.format whose names samples have
-   * @param {number} options.timestamp milliseconds since the epoch
-   * @param {Protocol[]} options.protocols
-   * @returns {Generator<void, Push>} yields where a slice may end
+   * @param {Format} format whose names samples have
+   * @returns {Generator<void, {samples: SeriesSample[], dropped: number}>} yields where a slice may end.
+   *   `samples`: stale markers included; `dropped`: how many are left out, because the series is not valid or
+   *   not readable, or there twice
    */
-  *push(families, { format, timestamp, protocols }) {
+  *push(families, format) {
     const number = ++this.#pushes;
-    const writers = protocols.map(protocol => new RequestWriter(protocol, timestamp));
-    let samples = 0;
+    /** @type {SeriesSample[]} */
+    const samples = [];
     let dropped = 0;
     /** @type {Metadata | undefined} */
     let metadata;
@@ -88,10 +68,7 @@ class WrittenSeries {
       }
       if (last === undefined) row.series++;
       name.series.set(row, number);
-      samples++;
-      const labels = labelsOfSeries(row, name);
-      const sample = { labels, value, exemplar: exemplar ? sentExemplar(exemplar) : undefined };
-      for (const writer of writers) writer.request.add(sample, metadata);
+      samples.push({ row, name, value, exemplar: exemplar ? sentExemplar(exemplar) : undefined, metadata });
     };
 
     // A sample of a custom metric object may consist of anything.
@@ -115,32 +92,30 @@ class WrittenSeries {
         continue;
       }
       const samplesPerStep = takesLong(family) ? 1 : SAMPLES_PER_STEP;
-      let next = samples + dropped + samplesPerStep;
+      let next = samples.length + dropped + samplesPerStep;
       for (const row of family.rows()) {
         try {
           read(row);
         } catch (error) {
           onUnreadable(error);
         }
-        if (samples + dropped < next) continue;
-        next = samples + dropped + samplesPerStep;
-        yield* completeAll(writers, REQUEST_BYTES);
+        if (samples.length + dropped < next) continue;
+        next = samples.length + dropped + samplesPerStep;
+        yield;
       }
       yield;
     }
-    const ended = yield* this.#endOthers(number, writers);
-    yield* completeAll(writers, 1);
-    const requests = new Map(writers.map(writer => [writer.protocol, writer.requests]));
-    return { requests, samples: samples + ended, dropped };
+    yield* this.#endOthers(number, samples);
+    return { samples, dropped };
   }
 
   /**
-   * Forgets series whose stale marker was received.
+   * Forgets series whose stale marker is among samples that were received.
    *
-   * @param {Series[]} ended
+   * @param {SeriesSample[]} samples
    */
-  forget(ended) {
-    for (const { row, name } of ended) this.#rows.drop(row, name);
+  forgetEnded(samples) {
+    for (const { row, name, value } of samples) if (value === undefined) this.#rows.drop(row, name);
   }
 
   /**
@@ -172,30 +147,19 @@ class WrittenSeries {
    * Adds the stale markers of series that this push does not have.
    *
    * @param {number} number of the push
-   * @param {RequestWriter[]} writers
-   * @returns {Generator<void, number>} how many there are
+   * @param {SeriesSample[]} samples to which they are added
+   * @returns {Generator<void, void>}
    */
-  *#endOthers(number, writers) {
-    let ended = 0;
+  *#endOthers(number, samples) {
     let compared = 0;
     for (const name of this.#names.values()) {
       for (const [row, last] of name.series) {
         if (++compared % SERIES_PER_STEP === 0) yield;
         if (last === number) continue;
-        if (number - last > MARKERS_PER_SERIES) {
-          this.#rows.drop(row, name);
-          continue;
-        }
-        ended++;
-        const labels = labelsOfSeries(row, name);
-        for (const { request } of writers) {
-          request.add({ labels, value: undefined }, undefined);
-          request.ended.push({ row, name });
-        }
-        if (ended % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
+        if (number - last > MARKERS_PER_SERIES) this.#rows.drop(row, name);
+        else samples.push({ row, name, value: undefined });
       }
     }
-    return ended;
   }
 
   /**
@@ -213,37 +177,6 @@ class WrittenSeries {
       this.#names.set(key, known);
     }
     return known;
-  }
-}
-
-/** Requests of one protocol. */
-class RequestWriter {
-  #timestamp;
-
-  /**
-   * @param {Protocol} protocol
-   * @param {number} timestamp milliseconds since the epoch
-   */
-  constructor(protocol, timestamp) {
-    this.protocol = protocol;
-    this.#timestamp = timestamp;
-    /** Not complete yet. */
-    this.request = newRequest(protocol, timestamp);
-    /** @type {Request[]} */
-    this.requests = [];
-  }
-
-  /**
-   * Completes the request if it is long enough.
-   *
-   * @param {number} bytes
-   * @returns {Generator<void, void>}
-   */
-  *complete(bytes) {
-    const { parts, length, samples, ended } = this.request;
-    if (samples === 0 || length < bytes) return;
-    this.requests.push({ body: yield* compressSteps(parts), samples, ended });
-    this.request = newRequest(this.protocol, this.#timestamp);
   }
 }
 
@@ -265,16 +198,6 @@ function sentExemplar(exemplar) {
 /** @param {unknown} error */
 function reportUnreadable(error) {
   debug('remote write leaves out what cannot be read: %s', textOf(error));
-}
-
-/**
- * @param {RequestWriter[]} writers
- * @param {number} bytes of a request that is long enough
- * @returns {Generator<void, void>}
- */
-function* completeAll(writers, bytes) {
-  for (const writer of writers) yield* writer.complete(bytes);
-  yield;
 }
 
 module.exports = { WrittenSeries };
