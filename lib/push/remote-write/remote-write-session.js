@@ -33,7 +33,7 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
  * @property {Protocol} [protocol] default: 2.0 or, if the receiver does not have it, 1.0
  */
 
-/** @typedef {{samples: SeriesSample[], timestamp: number, requests: Request[]}} Push in the protocol so far */
+/** @typedef {{samples: SeriesSample[], timestamp: number, requests: Request[]}} Push `requests`: of them */
 /** @typedef {Answer & {samples?: number}} WrittenAnswer `samples`: how many were written, in 2.0 */
 /** @typedef {import('../push-senders').Results} Results */
 /** @typedef {import('../push-senders').Totals} Totals */

@@ -4,20 +4,15 @@ const { defineProcessFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
 const { cgroupReader } = require('../sources/cgroup-files');
 
-const MEMORY_LIMIT = 'process_cgroup_memory_limit_bytes';
-const MEMORY_USAGE = 'process_cgroup_memory_usage_bytes';
-const CPU_QUOTA = 'process_cgroup_cpu_quota_cores';
-const CPU_THROTTLED = 'process_cgroup_cpu_throttled_seconds_total';
-const CPU_PERIODS = 'process_cgroup_cpu_periods_total';
-const CPU_THROTTLED_PERIODS = 'process_cgroup_cpu_throttled_periods_total';
-
 const HELPS = {
-  [MEMORY_LIMIT]: 'Memory limit of the cgroup in bytes; absent if unlimited.',
-  [MEMORY_USAGE]: 'Memory used by the cgroup in bytes, including the page cache.',
-  [CPU_QUOTA]: 'CPU quota of the cgroup in cores; absent if unlimited.',
-  [CPU_THROTTLED]: 'Time in seconds that the cgroup was throttled by its CPU quota, summed over all CPUs.',
-  [CPU_PERIODS]: 'Enforcement periods of the CPU quota in which the cgroup was runnable.',
-  [CPU_THROTTLED_PERIODS]: 'Enforcement periods of the CPU quota in which the cgroup was throttled.',
+  process_cgroup_memory_limit_bytes: 'Memory limit of the cgroup in bytes; absent if unlimited.',
+  process_cgroup_memory_usage_bytes: 'Memory used by the cgroup in bytes, including the page cache.',
+  process_cgroup_cpu_quota_cores: 'CPU quota of the cgroup in cores; absent if unlimited.',
+  process_cgroup_cpu_throttled_seconds_total:
+    'Time in seconds that the cgroup was throttled by its CPU quota, summed over all CPUs.',
+  process_cgroup_cpu_periods_total: 'Enforcement periods of the CPU quota in which the cgroup was runnable.',
+  process_cgroup_cpu_throttled_periods_total:
+    'Enforcement periods of the CPU quota in which the cgroup was throttled.',
 };
 
 // The workers share a cgroup, and each reads the figures of all: their sum would be a multiple.
@@ -26,25 +21,17 @@ const OPTIONS = { aggregator: 'max' };
 /** @typedef {import('../sampling/metric-group').MetricGroup} MetricGroup */
 
 /**
- * The metrics in the order in which their reader has them.
- *
- * @type {['memory' | 'cpu', string[]][]}
- */
-const CONTROLLERS = [
-  ['memory', [MEMORY_LIMIT, MEMORY_USAGE]],
-  ['cpu', [CPU_QUOTA, CPU_THROTTLED, CPU_PERIODS, CPU_THROTTLED_PERIODS]],
-];
-
-/**
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
  */
 module.exports = defineProcessFamily(HELPS, (group, config, places) => {
   let isThere = false;
-  for (const [controller, names] of CONTROLLERS) {
+  for (const controller of /** @type {const} */ (['memory', 'cpu'])) {
     const read = cgroupReader(controller, places);
     if (read === undefined) continue;
     isThere = true;
+    // In the order in which their reader has them.
+    const names = group.names.filter(name => name.startsWith(`process_cgroup_${controller}_`));
     const followed = names.map(name => (name.endsWith('_total') ? counter(group, name) : gauge(group, name)));
     const sample = () => {
       for (const [i, value] of read().entries()) followed[i].update(value);

@@ -12,14 +12,10 @@ const { ReclaimedBytes } = require('../sources/reclaimed-bytes');
 /** @typedef {import('../../metric/counter').Counter} Counter */
 /** @typedef {Record<string, string | number>} Labels */
 
-const RUNS = 'nodejs_gc_runs_total';
-const PAUSE = 'nodejs_gc_pause_seconds_total';
-const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
-
 const HELPS = {
-  [RUNS]: 'Number of garbage collections, by kind.',
-  [PAUSE]: 'Time in seconds that garbage collections paused the program, by kind.',
-  [RECLAIMED]: 'Bytes of the JavaScript heap freed by garbage collections, by kind.',
+  nodejs_gc_runs_total: 'Number of garbage collections, by kind.',
+  nodejs_gc_pause_seconds_total: 'Time in seconds that garbage collections paused the program, by kind.',
+  nodejs_gc_reclaimed_bytes_total: 'Bytes of the JavaScript heap freed by garbage collections, by kind.',
 };
 
 /**
@@ -29,7 +25,7 @@ const HELPS = {
 module.exports = defineFamily(HELPS, group => {
   const { GCProfiler } = v8;
   if (!isObservable()) return false;
-  const names = typeof GCProfiler === 'function' ? group.names : [RUNS, PAUSE];
+  const names = typeof GCProfiler === 'function' ? group.names : group.names.slice(0, 2);
   const counters = names.map(name => group.counter(name, { labelNames: ['kind'] }));
   startAtZero(counters, group.labels);
   const refs = counters.map(counter => new WeakRef(counter));
