@@ -61,7 +61,6 @@ class RetiredSource {
    */
   add(source) {
     const { definition, order, rows } = source;
-    const digestOf = definition.windowed ? undefined : source.extras.digestOf;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
     const common = labelNames.length > MANY_LABEL_NAMES ? undefined : this.totalsOf(definition, labelNames);
@@ -71,7 +70,7 @@ class RetiredSource {
         const row = order === undefined ? i : order[i];
         const labels = rows.labelsOf(row);
         const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
-        const digest = digestOf?.(row);
+        const digest = source.extras.digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
         totals.add(labels, columns, (row - first) * width, centroids, now);
       }

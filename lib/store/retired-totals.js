@@ -138,7 +138,8 @@ class RetiredTotals {
       if (rule === 'sum') this.#addError(labels, column, roundingError(before, added, total));
     }
     if (rules !== undefined) this.#repeatOthers(labels, page, offset, rules);
-    if (centroids !== undefined && centroids.length > 0) this.#addDigest(row, centroids);
+    const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
+    if (isMerged) this.#addDigest(row, centroids);
   }
 
   /**
@@ -200,17 +201,7 @@ class RetiredTotals {
   }
 
   /**
-   * @param {Record<string, string>} labels that a live source has
-   * @param {number} now
-   */
-  seen(labels, now) {
-    const row = this.table.find(labels);
-    if (row !== -1) this.#lastSeen[row] = now;
-  }
-
-  /**
-   * Drops the rows that were not seen since, and releases memory of rows that are gone. Ends early while a
-   * capture waits for hooks, because it would not have what is added afterwards.
+   * Drops the rows that were not seen since, and releases memory of rows that are gone.
    *
    * @param {number} oldest
    * @returns {Generator<void>} yields where a slice may end
@@ -218,8 +209,7 @@ class RetiredTotals {
   *expire(oldest) {
     let dropped = 0;
     for (let row = 0; row < this.#lastSeen.length; row++) {
-      if (this.table.captures !== undefined) return;
-      if (!(this.#lastSeen[row] < oldest)) continue;
+      if (this.#lastSeen[row] >= oldest) continue;
       this.remove(row);
       if (++dropped % ROWS_PER_STEP === 0) yield;
     }

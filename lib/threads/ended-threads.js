@@ -9,7 +9,6 @@
 
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
 const { RetiredSource } = require('../store/retired-source');
-const { kindOf } = require('../series/layouts');
 const { runThrough } = require('../event-loop/slices');
 
 const ROWS_PER_STEP = 64;
@@ -28,7 +27,8 @@ class EndedThreads {
   /** @returns {MirrorRegistry[]} */
   get registries() {
     for (const mirror of this.mirrors) runThrough(mirror.read());
-    const left = this.#registriesLeft().map(registry => this.#remainderOf(registry));
+    const ended = this.mirrors.flatMap(({ registries }) => registries);
+    const left = ended.map(registry => this.#remainderOf(registry));
     if (this.#retired.isEmpty) return left;
     return [...left, { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => this.#retired.metrics }];
   }
@@ -57,11 +57,6 @@ class EndedThreads {
     }
   }
 
-  /** @returns {MirrorRegistry[]} */
-  #registriesLeft() {
-    return this.mirrors.flatMap(({ registries }) => registries);
-  }
-
   /**
    * @param {MirrorRegistry} registry of a thread that has ended
    * @returns {MirrorRegistry} what is not in the totals yet, and stays
@@ -83,48 +78,23 @@ class EndedThreads {
    * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all is in the totals
    */
   *#moveRows(view, defaults) {
-    const { table } = view;
-    const rows = table.liveRows();
-    for (let next = rows.next(); !next.done; yield) {
-      if (table.captures !== undefined) return false;
-      const totals = this.#totalsOf(view, defaults);
-      for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
-        const row = next.value;
-        const labels = labelsWith(defaults, view, row);
-        const digest = view.windowed ? undefined : view.digestOf?.(row);
-        const centroids = digest?.slices()[0]?.centroids();
-        // First: if there is no memory for one of them, the row is lost, and not there twice.
-        table.removeRow(row);
-        totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, performance.now());
-      }
-    }
-    this.#totalsOf(view, defaults).table.overflows += table.overflowCount;
-    return true;
-  }
-
-  /**
-   * @param {MetricView} view
-   * @param {Record<string, string>} defaults
-   */
-  #totalsOf({ name, help, type, aggregator, layout, windowed = false, table }, defaults) {
+    const { name, help, type, aggregator, layout, windowed = false, table } = view;
     const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
     const definition = { name, help, type, aggregator, layout, windowed, labelNames };
-    return this.#retired.totalsOf(definition, labelNames);
+    const totals = this.#retired.totalsOf(definition, labelNames);
+    let count = 0;
+    for (const row of table.liveRows()) {
+      if (table.captures !== undefined) return false;
+      const labels = { ...defaults, ...table.labelsOf(row) };
+      const centroids = view.digestOf?.(row).slices()[0]?.centroids();
+      // First: if there is no memory for one of them, the row is lost, and not there twice.
+      table.removeRow(row);
+      totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, performance.now());
+      if (++count % ROWS_PER_STEP === 0) yield;
+    }
+    totals.table.overflows += table.overflowCount;
+    return true;
   }
-}
-
-/**
- * @param {Record<string, string>} defaults
- * @param {MetricView} view
- * @param {number} row
- * @returns {Record<string, string>} the labels of a row, in the order of the page
- */
-function labelsWith(defaults, { table, layout }, row) {
-  const labels = table.labelsOf(row);
-  const missing = Object.fromEntries(
-    Object.entries(defaults).filter(([name]) => !Object.hasOwn(labels, name)),
-  );
-  return kindOf(layout).startsWithDefaults ? { ...missing, ...labels } : { ...labels, ...missing };
 }
 
 module.exports = { EndedThreads };

@@ -7,9 +7,21 @@ const { Counter } = require('../../lib/metric/counter');
 const { Gauge } = require('../../lib/metric/gauge');
 const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
+const { ClusterFamily } = require('../../lib/store/cluster-family');
 const { ClusterStore } = require('../../lib/store/cluster-store');
+const { RetiredTotals } = require('../../lib/store/retired-totals');
 const { SnapshotError } = require('../../lib/source/byte-buffers');
-const { makeWorker, copyOf, scrape, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const { runThrough } = require('../../lib/event-loop/slices');
+const {
+  makeWorker,
+  copyOf,
+  scrape,
+  textOf,
+  renderText,
+  samplesOf,
+  seriesKey,
+} = require('../fixtures/unit-scrape');
+require('../fixtures/extremes');
 
 const START = 1_700_000_000_000;
 const HOUR = 3_600_000;
@@ -246,6 +258,67 @@ test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, wi
     assert.strictEqual(textOf(store), expected ?? text);
     assert.strictEqual(store.isEmpty, expected !== undefined);
   }
+});
+
+test('retired totals: a label set is as old as the last worker that had it, also one with other buckets', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  [{ buckets: [1, 5] }, { buckets: [1, 2] }].forEach((options, i) => {
+    const worker = lastingWorker(options);
+    worker.use(1);
+    scrape(worker, store, i + 1);
+    clock.now = START + (i * HOUR) / 2;
+    store.retire(i + 1);
+    textOf(store);
+  });
+  const count = () => samplesOf(textOf(store)).get(seriesKey('h_count', { a: 'x' }));
+  for (const [time, expected] of [
+    [HOUR + 1, 2],
+    [HOUR * 1.5, 2],
+    [HOUR * 1.5 + 1, 2], // may be shown in one more scrape
+    [HOUR * 1.5 + 2, undefined],
+  ]) {
+    clock.now = START + time;
+    assert.strictEqual(count(), expected, `${time}`);
+  }
+});
+
+test('retired totals: those that were removed leave no rounding error to the next worker with the label set', () => {
+  const store = new ClusterStore();
+  for (let id = 1; id <= 4; id++) {
+    const worker = lastingWorker();
+    worker.use(0.1);
+    worker.use(0.1, 'other');
+    scrape(worker, store, id);
+    store.retire(id);
+    if (id === 3) assert.strictEqual(store.removeRetired([['a', 'x']]), 3);
+  }
+  for (const name of ['c', 'h_sum', 's_sum'])
+    assert.strictEqual(samplesOf(textOf(store)).get(seriesKey(name, { a: 'x' })), 0.1);
+});
+
+test('retired totals: columns that are not added up are combined by their rule, beside rounding errors', () => {
+  const layout = { kind: 'extremes', marks: [] };
+  const definition = { name: 'e', help: 'h', type: 'extremes', aggregator: 'sum', windowed: false };
+  const totals = new RetiredTotals({ ...definition, layout, labelNames: ['a'] }, ['a']);
+  for (const columns of [
+    [5, 5, 0.1],
+    [3, 7, 0.2],
+    [2, 9, 0.3],
+  ])
+    totals.add({ a: 'x' }, Float64Array.from(columns), 0, undefined, START);
+  assert.strictEqual(totals.views.length, 2);
+  const family = new ClusterFamily(totals.definition, assert.fail);
+  family.begin(1);
+  family.addRetired(totals);
+  runThrough(family.merge('sum', START));
+  assert.deepStrictEqual(
+    samplesOf(renderText([family.view()])),
+    new Map([
+      [seriesKey('e_least', { a: 'x' }), 2],
+      [seriesKey('e_greatest', { a: 'x' }), 9],
+      [seriesKey('e_count', { a: 'x' }), 0.6],
+    ]),
+  );
 });
 
 test('retired totals: with retiredMaxAge 0, what a live worker has stays, however long a merge takes', () => {

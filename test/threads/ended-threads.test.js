@@ -176,6 +176,17 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(retired.mirrors, []);
   });
 
+  it('have no observations of a summary with a sliding window', () => {
+    const registry = new Registry();
+    const options = { name: 'sizes', help: 'h', labelNames: ['kind'], registers: [registry] };
+    new Summary({ ...options, maxAgeSeconds: 60, ageBuckets: 1 }).observe({ kind: 'a' }, 7);
+    end(registry);
+    assert.deepEqual(totalsOf('sizes'), { a: 7 });
+    const [metric] = retired.registries[0].getMetricsAsArray();
+    const [digest] = /** @type {any} */ (viewOf(metric)).digestOf(0).slices();
+    assert.equal(digest.isEmpty, true);
+  });
+
   it('are exact, with digests and rounding errors', () => {
     for (let i = 0; i < 11; i++) end(threadWith({ a: 0.1 }).registry);
     assert.equal(totalsOf('jobs_total').a, 1.1);
