@@ -28,8 +28,8 @@ const MEGABYTE = 2 ** 20;
 const REPORTED = new Set(['ends each connection', 'sends no message']);
 
 const FIELDS = ['type', 'requestId', 'file', 'bytes', 'snapshot', 'reason', 'metrics', 'error', 'id', 'key'];
-FIELDS.push('pageId', 'format', 'timeout', 'inParts', 'checkpointInterval', 'directory');
-FIELDS.push('exitName', 'known', 'pages', 'part', 'ascii', 'pid');
+FIELDS.push('pageId', 'format', 'timeout', 'inMessage', 'checkpointInterval', 'directory');
+FIELDS.push('exitName', 'known', 'pages', 'page', 'ascii', 'pid');
 
 /** @param {string} text */
 function frame(text) {

@@ -2,30 +2,27 @@
 
 // Runs on the primary's loop. Answers workers that ask for the cluster's page. The page is a caller of a
 // round like any other, but the aggregator writes it to a file, and the worker gets the file's name. If no
-// file can be written or read, the worker gets the page in parts.
+// file can be written or read, the worker gets the page itself.
 
 const { isOnline, send } = require('./worker-record');
-const { reasonOf } = require('../../registry/unavailable');
+const { unavailable, reasonOf } = require('../../registry/unavailable');
 const { textOf } = require('../../options/thrown');
 const { pause } = require('../../event-loop/timers');
-const { timedSection } = require('../../event-loop/timed-section');
+const { Batches } = require('../../event-loop/batches');
 const { formatOf } = require('../../exposition/formats');
 const { HOOK_FAILURES } = require('../../exposition/page-bytes');
-const { PAGE } = require('../wire/messages');
+const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { pageName } = require('../../spool/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
 
 // The port of a worker may be public. However often it is asked, it starts no more than one round in this
-// time.
+// time. The pause is not part of the timeouts: the numbers of workers that answer at once are never old ones.
 const PAUSE_MILLISECONDS = 250;
 
-// A worker asks for at most 16 pages at a time (worker/cluster-pages.js).
-const MAX_UNANSWERED = 16;
+// A message of 16 MiB holds the primary's loop for some 30 ms.
+const MAX_BYTES_IN_MESSAGE = 2 ** 24;
 
-// One part is on the channel at a time, so a connection that the primary hands over waits for at most one. A
-// part holds the primary's loop for 0.2 to 0.3 ms. In parts, a page of 1 MB takes 4 to 7 ms of the primary's
-// CPU time, as a file 0.2 to 0.3 ms.
-const PART_BYTES = 49_152;
+const TOO_LONG = 'The page cannot be written to a file, and is too long for a message. See docs/cluster.md.';
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -37,17 +34,10 @@ const PART_BYTES = 49_152;
  * @property {number} pageId
  * @property {Format} format
  * @property {number} timeout milliseconds
- * @property {boolean} inParts
+ * @property {boolean} inMessage because the worker cannot read files of the primary
  */
 
-/**
- * The page requests of one worker.
- *
- * @typedef {object} Queue
- * @property {number} unanswered requests
- * @property {number} startedAt when the last ones started, by performance.now()
- * @property {Promise<void> | undefined} turn when those start that wait
- */
+/** @typedef {{unanswered: number, requests: Batches<ReadRequest>}} Queue the page requests of one worker */
 
 class PageRequests {
   #rounds;
@@ -72,36 +62,27 @@ class PageRequests {
   receive(record, message) {
     const request = readRequest(message);
     const queue = this.#queueOf(record);
-    if (request === undefined || queue.unanswered >= MAX_UNANSWERED) return false;
+    if (request === undefined || queue.unanswered >= MAX_UNANSWERED_PAGES) return false;
     queue.unanswered++;
-    this.#turnOf(queue)
-      .then(() => this.#answer(record, request))
-      .finally(() => queue.unanswered--);
+    queue.requests.add(request);
     return true;
   }
 
-  /** @param {WorkerRecord} record */
+  /**
+   * @param {WorkerRecord} record
+   * @returns {Queue}
+   */
   #queueOf(record) {
-    const queue = this.#queues.get(record) ?? { unanswered: 0, startedAt: -Infinity, turn: undefined };
+    let queue = this.#queues.get(record);
+    if (queue !== undefined) return queue;
+    /** @type {Batches<ReadRequest>} */
+    const requests = new Batches(batch => {
+      for (const request of batch) void this.#answer(record, request);
+      return pause(PAUSE_MILLISECONDS);
+    }, PAUSE_MILLISECONDS);
+    queue = { unanswered: 0, requests };
     this.#queues.set(record, queue);
     return queue;
-  }
-
-  /**
-   * Requests that come within the pause after an earlier one start together, at its end. The pause is not
-   * part of their timeouts: the numbers of workers that answer at once are never old ones.
-   *
-   * @param {Queue} queue
-   * @returns {Promise<void>} one promise for all of them: they share a round, which starts in the same turn
-   *   of the loop
-   */
-  #turnOf(queue) {
-    const wait = queue.startedAt + PAUSE_MILLISECONDS - performance.now();
-    queue.turn ??= (wait > 0 ? pause(wait) : Promise.resolve()).then(() => {
-      queue.startedAt = performance.now();
-      queue.turn = undefined;
-    });
-    return queue.turn;
   }
 
   /**
@@ -109,51 +90,41 @@ class PageRequests {
    * @param {ReadRequest} request
    * @returns {Promise<void>} never rejected
    */
-  async #answer(record, { pageId, format, timeout, inParts }) {
+  async #answer(record, request) {
     const { worker } = record;
-    if (!isOnline(worker)) return;
-    const isFile = !inParts && this.#supervisor.directory !== '';
-    const file = isFile ? pageName(worker.id, pageId) : undefined;
+    const { pageId } = request;
     try {
-      /** @type {any} */
-      const collected = await this.#rounds.collect({ ...format, file }, timeout);
-      /** @type {Bytes | PageFile | undefined} */
-      const page = collected;
-      if (page === undefined) send(worker, { type: PAGE, pageId });
-      else if ('bytes' in page) await sendParts(worker, pageId, page);
-      else if (!isOnline(worker)) this.#supervisor.discard(page.file);
-      else {
-        const { file, length: bytes, ascii } = page;
-        send(worker, { type: PAGE, pageId, file, bytes, ascii, hookFailures: collected[HOOK_FAILURES] });
-      }
+      if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...(await this.#collect(worker, request)) });
     } catch (error) {
       // Anything that an aggregator of the application has thrown.
       const reason = reasonOf(error);
       const line = reason === undefined ? undefined : textOf(reason);
       send(worker, { type: PAGE, pageId, error: textOf(error), reason: line });
     }
+    this.#queueOf(record).unanswered--;
   }
-}
 
-/**
- * @param {import('node:cluster').Worker} worker
- * @param {number} pageId
- * @param {Bytes} page
- * @returns {Promise<void>} resolves when all parts were sent, or the worker is gone
- */
-async function sendParts(worker, pageId, { bytes, ascii, [HOOK_FAILURES]: hookFailures }) {
-  let start = 0;
-  do {
-    await new Promise(resolve =>
-      timedSection('primary:page-part', () => {
-        const end = Math.min(start + PART_BYTES, bytes.length);
-        const part = bytes.toString('base64', start, end);
-        const last = end === bytes.length ? { hookFailures } : {};
-        send(worker, { type: PAGE, pageId, part, bytes: bytes.length, ascii, ...last }, resolve);
-      }),
-    );
-    start += PART_BYTES;
-  } while (start < bytes.length && isOnline(worker));
+  /**
+   * @param {import('node:cluster').Worker} worker
+   * @param {ReadRequest} request
+   * @returns {Promise<object | undefined>} fields of the answer; undefined if there are no metrics
+   */
+  async #collect(worker, { pageId, format, timeout, inMessage }) {
+    const isFile = !inMessage && this.#supervisor.directory !== '';
+    const file = isFile ? pageName(worker.id, pageId) : undefined;
+    /** @type {any} */
+    const collected = await this.#rounds.collect({ ...format, file }, timeout);
+    /** @type {Bytes | PageFile | undefined} */
+    const page = collected;
+    if (page === undefined) return undefined;
+    const fields = { ascii: page.ascii, hookFailures: collected[HOOK_FAILURES] };
+    if ('file' in page) {
+      if (!isOnline(worker)) this.#supervisor.discard(page.file);
+      return { file: page.file, bytes: page.length, ...fields };
+    }
+    if (page.bytes.length > MAX_BYTES_IN_MESSAGE) throw unavailable(TOO_LONG);
+    return { page: page.bytes.toString('base64'), ...fields };
+  }
 }
 
 /**
@@ -162,14 +133,14 @@ async function sendParts(worker, pageId, { bytes, ascii, [HOOK_FAILURES]: hookFa
  * @param {any} message of type PAGE
  * @returns {ReadRequest | undefined} undefined if it is not valid
  */
-function readRequest({ pageId, format, timeout, inParts }) {
+function readRequest({ pageId, format, timeout, inMessage }) {
   if (!Number.isSafeInteger(pageId) || pageId < 1 || typeof format !== 'object' || format === null) return;
   if (typeof timeout !== 'number' || !(timeout >= 0)) return;
   const { format: formatName, gzip, selfMetrics, names } = format;
   if (formatOf(formatName).name !== formatName) return;
   if (names !== undefined && !isListOfNames(names)) return;
   const flags = { format: formatName, gzip: gzip === true, selfMetrics: selfMetrics === true };
-  return { pageId, format: { ...flags, names }, timeout, inParts: inParts === true };
+  return { pageId, format: { ...flags, names }, timeout, inMessage: inMessage === true };
 }
 
 module.exports = { PageRequests };

@@ -17,6 +17,9 @@ const LAST = 'prom-client-cluster:last';
 /** Milliseconds. A shorter interval, from a message, would keep an event loop busy. */
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 
+/** How many pages a worker may have requested that it has not got yet. */
+const MAX_UNANSWERED_PAGES = 64;
+
 /** @typedef {import('../../source/series-journal').JournalPosition} JournalPosition */
 
 /**
@@ -63,5 +66,6 @@ module.exports = {
   HELLO,
   PING,
   SHORTEST_CHECKPOINT_INTERVAL,
+  MAX_UNANSWERED_PAGES,
   hasType,
 };

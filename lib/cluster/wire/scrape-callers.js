@@ -49,11 +49,6 @@ class ScrapeCaller {
     });
   }
 
-  /** @returns {number} milliseconds until the deadline */
-  get timeLeft() {
-    return Math.max(this.deadline - performance.now(), 0);
-  }
-
   /**
    * @param {Bytes | PageFile | BuiltPush | undefined} page
    * @returns {boolean} false if the caller does not wait any more
@@ -81,7 +76,8 @@ class ScrapeCaller {
    */
   afterDeadline(milliseconds, callback) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(callback, Math.max(Math.ceil(this.timeLeft + milliseconds), 1));
+    const timeLeft = Math.max(this.deadline - performance.now(), 0);
+    this.#timer = setTimeout(callback, Math.max(Math.ceil(timeLeft + milliseconds), 1));
   }
 }
 
@@ -111,4 +107,4 @@ function isListOfNames(names) {
   return names.every(name => typeof name === 'string' && (characters += name.length) <= MAX_NAMES_CHARACTERS);
 }
 
-module.exports = { ScrapeCaller, distinctFormats, isListOfNames };
+module.exports = { MAX_TIMEOUT_MILLISECONDS, ScrapeCaller, distinctFormats, isListOfNames };

@@ -7,13 +7,13 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { unavailable } = require('../../registry/unavailable');
+const { coalesce } = require('../../registry/coalesce');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
-const { PAGE } = require('../wire/messages');
+const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { isPageNameOf } = require('../../spool/file-names');
-const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
-const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
-const { readInSteps, checkDirectory } = require('../../spool/safe-files');
+const { isListOfNames, MAX_TIMEOUT_MILLISECONDS } = require('../wire/scrape-callers');
+const { readInSteps, checkDirectory, isOthers, codeOf } = require('../../spool/safe-files');
 const { withHookFailures } = require('../../exposition/page-bytes');
 const { debug } = require('../../options/debug-log');
 
@@ -22,12 +22,11 @@ const NOBODY_AGGREGATES =
 
 const TOO_MANY_NAMES = 'names are too many: a worker can ask for 10,000 metrics, in a million characters.';
 
+const TOO_MANY_PAGES = 'There are too many scrapes in this process at the moment.';
+
 // A primary that aggregates says so when a worker comes online. The first callers in a worker that has just
 // started wait for that.
 const START_MILLISECONDS = 2000;
-
-// The primary refuses more.
-const MAX_UNANSWERED = 16;
 
 // As in the primary: a page that takes longer waits for a slow worker, and later callers do not wait for it.
 const OVERLAP_MILLISECONDS = 250;
@@ -36,15 +35,8 @@ const OVERLAP_MILLISECONDS = 250;
 // of one worker, and may take 2 seconds for the text.
 const GRACE_MILLISECONDS = 3000;
 
-const TIME_IS_UP = Symbol('time is up');
-
-const INVALID_ANSWER = 'the answer of the primary is not valid';
-
 // A page of a million series has some 150 MB.
 const MAX_PAGE_BYTES = 2 ** 29;
-
-// Reading a file fails so if its directory is another user's, or in another container.
-const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 
 // Of all requests of this process: a process of a group may lose its link and get another one to the same
 // primary, which still answers what was requested before.
@@ -53,42 +45,26 @@ let lastPageId = 0;
 /** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 
-/** A page that was requested, or is going to be. Concurrent callers share it. */
-class PendingPage extends ScrapeCaller {
-  /**
-   * @param {Format} format
-   * @param {number} timeout milliseconds until the last known numbers are used; 0 for callers whose time is
-   *   up, who do not share pages with those who wait longer
-   */
-  constructor(format, timeout) {
-    super(format, timeout);
-    this.sharingKey = timeout > 0 ? this.key : `${this.key} at once`;
-  }
-
-  sentAt = 0; // by performance.now()
-  /** Whether the primary sends it in messages. */
-  inParts = false;
-  /** @type {Buffer[]} that have come */
-  parts = [];
-}
-
 class ClusterPages {
   #link;
   #startedAt = performance.now();
-  /** Whether the primary answers requests. */
-  #isAnswered = false;
+  /** @type {Error | undefined} why the primary answers no requests */
+  #refusal = unavailable(NOBODY_AGGREGATES);
   /** @type {((value?: unknown) => void)[]} called when the primary has said so */
   #onAnnounced = [];
   /** The primary's. */
   #directory = '';
-  /** Directory that this process cannot read. */
-  #unreadable = '';
-  /** @type {Map<string, PendingPage>} by format, not requested yet */
-  #waiting = new Map();
-  /** @type {Map<number, PendingPage>} by id, requested and not answered */
+  /** @type {Map<number, {resolve: (message: any) => void, reject: (error: Error) => void}>} by id */
   #unanswered = new Map();
-  /** @type {NodeJS.Timeout | undefined} */
-  #overlap = undefined;
+  /**
+   * Callers whose timeouts differ share no pages, so that each gets its own in time.
+   *
+   * @type {(request: Format & {timeout: number}) => Promise<PageBytes | undefined>}
+   */
+  #shared = coalesce(
+    requests => requests.map(({ timeout, ...format }) => this.#request(format, timeout)),
+    OVERLAP_MILLISECONDS,
+  );
 
   /** @param {Omit<import('../links/ipc').Link, 'user'>} link to the primary */
   constructor(link) {
@@ -105,48 +81,15 @@ class ClusterPages {
   async page(format, timeout) {
     if (format.names !== undefined && !isListOfNames(format.names)) throw new RangeError(TOO_MANY_NAMES);
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
-    if (!this.#isAnswered && patience > 0)
+    if (this.#refusal !== undefined && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
-    if (!this.#isAnswered || !this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
-    return this.#shared(format, timeout);
+    this.#checkPrimary();
+    return this.#shared({ ...format, timeout: Math.min(timeout, MAX_TIMEOUT_MILLISECONDS) });
   }
 
-  /**
-   * @param {Format} format
-   * @param {number} timeout
-   * @returns {Promise<any>}
-   */
-  #shared(format, timeout) {
-    const page = new PendingPage(format, timeout);
-    const shared = this.#waiting.get(page.sharingKey);
-    if (shared !== undefined) {
-      shared.deadline = Math.max(shared.deadline, page.deadline);
-      return this.#until(page.deadline, shared);
-    }
-    // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for
-    // all.
-    const formats = Array.from(this.#waiting.values(), other => other.format);
-    if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
-    this.#waiting.set(page.sharingKey, page);
-    this.#requestWaiting();
-    return this.#until(page.deadline, page);
-  }
-
-  /**
-   * @param {number} deadline of a caller, by performance.now()
-   * @param {PendingPage} page whose other callers may wait longer
-   * @returns {Promise<any>} the page or, if it has not come by then, one with the last known numbers
-   */
-  async #until(deadline, page) {
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
-    const timeIsUp = new Promise(resolve => {
-      timer = setTimeout(resolve, Math.max(deadline - performance.now(), 1), TIME_IS_UP);
-    });
-    const first = await Promise.race([page.promise, timeIsUp]).finally(() => clearTimeout(timer));
-    if (first !== TIME_IS_UP) return first;
-    // Otherwise the primary answers about now.
-    return page.deadline > deadline + OVERLAP_MILLISECONDS ? this.#shared(page.format, 0) : page.promise;
+  #checkPrimary() {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    if (!this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
   }
 
   /** @param {any} message of the primary */
@@ -154,129 +97,85 @@ class ClusterPages {
     const { directory, pages } = message;
     if (typeof directory === 'string') this.#directory = directory;
     if (typeof pages === 'boolean') {
-      this.#isAnswered = pages;
+      this.#refusal = undefined;
       for (const resolve of this.#onAnnounced.splice(0)) resolve();
       if (!pages) this.rejectAll(unavailable(NOBODY_AGGREGATES));
     }
-    if (message.type === PAGE && message.pageId !== undefined) this.#receivePage(message);
+    if (message.type !== PAGE || message.pageId === undefined) return;
+    const { pageId, file } = message;
+    const request = this.#unanswered.get(pageId);
+    if (request !== undefined) request.resolve(message);
+    // Its callers do not wait any more.
+    else if (isPageNameOf(file, this.#link.id, pageId)) this.#remove(file);
   }
 
   /** @param {Error} error why the primary answers no more */
   rejectAll(error) {
-    for (const pages of [this.#waiting, this.#unanswered]) {
-      for (const page of pages.values()) page.reject(error);
-      pages.clear();
-    }
+    this.#refusal = error;
+    for (const { reject } of this.#unanswered.values()) reject(error);
   }
 
-  /** @param {any} message of type PAGE */
-  #receivePage(message) {
-    const { pageId, file, part, error, reason } = message;
-    const page = this.#unanswered.get(pageId);
-    if (page === undefined) {
-      // Its callers do not wait any more.
-      if (isPageNameOf(file, this.#link.id, pageId)) this.#remove(file);
-    } else if (typeof part === 'string') {
-      this.#takePart(pageId, page, message);
-    } else {
-      this.#unanswered.delete(pageId);
-      if (isPageNameOf(file, this.#link.id, pageId)) void this.#readFile(page, message);
-      else if (typeof error === 'string')
-        page.reject(typeof reason === 'string' ? unavailable(error, reason) : new Error(error));
-      else page.resolve(undefined);
-    }
-    this.#requestWaiting();
-  }
-
-  /** Requests what callers wait for, unless the same page was requested a moment ago. */
-  #requestWaiting() {
-    clearTimeout(this.#overlap);
-    let pause = Infinity;
-    for (const [key, page] of this.#waiting) {
-      if (this.#unanswered.size >= MAX_UNANSWERED) return;
-      const same = [...this.#unanswered.values()].filter(page => page.sharingKey === key);
-      const left = Math.max(...same.map(({ sentAt }) => sentAt + OVERLAP_MILLISECONDS)) - performance.now();
-      if (left > 0) pause = Math.min(pause, left);
-      else {
-        this.#waiting.delete(key);
-        this.#request(page);
-      }
-    }
-    if (pause < Infinity) this.#overlap = setTimeout(() => this.#requestWaiting(), Math.ceil(pause));
-  }
-
-  /** @param {PendingPage} page */
-  #request(page) {
-    if (!this.#link.isConnected()) {
-      page.reject(unavailable(NOBODY_AGGREGATES));
-      return;
-    }
+  /**
+   * @param {Format} format
+   * @param {number} timeout
+   * @returns {Promise<PageBytes | undefined>}
+   */
+  async #request(format, timeout) {
+    this.#checkPrimary();
+    if (this.#unanswered.size >= MAX_UNANSWERED_PAGES) throw unavailable(TOO_MANY_PAGES);
     const pageId = ++lastPageId;
-    this.#unanswered.set(pageId, page);
-    page.sentAt = performance.now();
-    page.parts = [];
-    page.inParts ||= this.#directory === this.#unreadable;
-    page.afterDeadline(GRACE_MILLISECONDS, () => this.#giveUp(pageId, page));
-    const { format, timeLeft: timeout, inParts } = page;
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
     try {
-      this.#link.send({ type: PAGE, pageId, format, timeout, inParts });
-    } catch (error) {
-      // The program has replaced process.send().
+      const message = await new Promise((resolve, reject) => {
+        this.#unanswered.set(pageId, { resolve, reject });
+        timer = setTimeout(reject, timeout + GRACE_MILLISECONDS, timedOut());
+        // What is another user's cannot be read. This throws if the program has replaced process.send().
+        this.#link.send({ type: PAGE, pageId, format, timeout, inMessage: isOthers(this.#directory) });
+      });
+      return await this.#pageIn(message);
+    } finally {
+      clearTimeout(timer);
       this.#unanswered.delete(pageId);
-      page.reject(/** @type {Error} */ (error));
     }
   }
 
   /**
-   * @param {number} pageId
-   * @param {PendingPage} page
+   * @param {any} message of type PAGE
+   * @returns {Promise<PageBytes | undefined>}
    */
-  #giveUp(pageId, page) {
-    this.#unanswered.delete(pageId);
-    page.reject(unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.'));
-    this.#requestWaiting();
+  async #pageIn({ pageId, file, bytes, page, ascii, hookFailures, error, reason }) {
+    if (typeof error === 'string')
+      throw typeof reason === 'string' ? unavailable(error, reason) : new Error(error);
+    const isFile = isPageNameOf(file, this.#link.id, pageId);
+    if (!isFile && typeof page !== 'string') return undefined;
+    const content = isFile ? await this.#readFile(file, bytes) : Buffer.from(page, 'base64');
+    const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
+    return withHookFailures({ bytes: content, ascii: ascii === true }, failures);
   }
 
   /**
-   * @param {number} pageId
-   * @param {PendingPage} page
-   * @param {any} message
-   */
-  #takePart(pageId, page, message) {
-    const { part, bytes } = message;
-    page.parts.push(Buffer.from(part, 'base64'));
-    const length = page.parts.reduce((sum, each) => sum + each.length, 0);
-    if (length < bytes && length <= MAX_PAGE_BYTES) return;
-    this.#unanswered.delete(pageId);
-    if (length === bytes) page.resolve(pageOf(Buffer.concat(page.parts), message));
-    else page.reject(new Error(INVALID_ANSWER));
-  }
-
-  /**
-   * Reads and removes the file of a page. If that fails, the page is requested again, in parts, once.
+   * Reads and removes the file of a page.
    *
-   * @param {PendingPage} page
-   * @param {any} message
+   * @param {string} file
+   * @param {unknown} bytes its length
+   * @returns {Promise<Buffer>}
    */
-  async #readFile(page, message) {
-    const { file, bytes } = message;
+  async #readFile(file, bytes) {
     const directory = this.#directory;
     try {
       checkDirectory(directory);
       const steps = readInSteps(path.join(directory, file), MAX_PAGE_BYTES);
       const content = await runInSlices(steps, undefined, slice => timedSection('worker:page', slice));
-      if (content.length !== bytes) throw new Error(`${content.length} bytes instead of ${bytes}`);
-      page.resolve(pageOf(content, message));
+      if (content.length === bytes) return content;
+      throw new Error(`${content.length} bytes instead of ${bytes}`);
     } catch (error) {
       debug('a page cannot be read: %s', error);
-      if (OTHER_PLACE_CODES.has(/** @type {any} */ (error).code)) this.#unreadable = directory;
-      if (page.inParts) page.reject(new Error(INVALID_ANSWER));
-      else {
-        page.inParts = true;
-        this.#request(page);
-      }
+      const reason = codeOf(error) ?? 'its length is wrong';
+      throw unavailable(`The page that the primary has written cannot be read in this process: ${reason}.`);
+    } finally {
+      this.#remove(file);
     }
-    this.#remove(file);
   }
 
   /** @param {string} file */
@@ -291,14 +190,8 @@ class ClusterPages {
   }
 }
 
-/**
- * @param {Buffer} bytes
- * @param {any} message of type PAGE
- * @returns {PageBytes}
- */
-function pageOf(bytes, { ascii, hookFailures }) {
-  const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
-  return withHookFailures({ bytes, ascii: ascii === true }, failures);
+function timedOut() {
+  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.');
 }
 
 /** @param {any} failure */

@@ -109,7 +109,6 @@ describe('the link to the process that aggregates', () => {
     open(t);
     socket.receive({ type: HELLO, id: 7 });
     socket.receive({ type: PAGE, pages: false });
-    // The second one waits, because the same page was requested a moment ago.
     const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
     await new Promise(resolve => setImmediate(resolve));
     assert.equal(pageIds().length, 1);
@@ -121,8 +120,7 @@ describe('the link to the process that aggregates', () => {
 
   it('takes no answer to what was requested over an earlier link for one to its own requests', async t => {
     const answer = (pageId, text) => {
-      const part = Buffer.from(text).toString('base64');
-      socket.receive({ type: PAGE, pageId, part, bytes: text.length });
+      socket.receive({ type: PAGE, pageId, page: Buffer.from(text).toString('base64') });
     };
     const request = async () => {
       open(t);
@@ -153,8 +151,7 @@ describe('the link to the process that aggregates', () => {
       const page = link.page(FORMAT, 60_000);
       for (let j = 0; j < 100; j++) await Promise.resolve();
       const pageId = pageIds().at(-1);
-      const part = Buffer.from('a 1').toString('base64');
-      socket.receive({ type: PAGE, pageId, part, bytes: 3 });
+      socket.receive({ type: PAGE, pageId, page: Buffer.from('a 1').toString('base64') });
       delivered.push(new WeakRef(await page));
     }
     // A weak reference keeps its object until the end of the turn, and this function may keep the last page.
@@ -177,28 +174,5 @@ describe('the link to the process that aggregates', () => {
     socket.receive({ type: PAGE, pageId, file, bytes: 1000 });
     socket.destroy();
     await failed;
-  });
-
-  it('requests a page that cannot be read once more, and then fails', async t => {
-    open(t);
-    socket.receive({ type: HELLO, id: 7 });
-    socket.receive({ type: PAGE, directory: '/missing' });
-    const failed = assert.rejects(
-      link.page(FORMAT, 60_000),
-      /^Error: the answer of the primary is not valid$/,
-    );
-    const pages = () => socket.sent.filter(({ type }) => type === PAGE);
-    for (const count of [1, 2]) {
-      for (let i = 0; i < 1000 && pages().length < count; i++)
-        await new Promise(resolve => setImmediate(resolve));
-      const pageId = pageIds().at(-1);
-      const file = `w7-p${pageId}-${'0'.repeat(24)}.page`;
-      socket.receive({ type: PAGE, pageId, file, bytes: 1 });
-    }
-    await failed;
-    assert.deepEqual(
-      pages().map(({ inParts }) => inParts),
-      [false, true],
-    );
   });
 });

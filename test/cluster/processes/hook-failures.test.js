@@ -46,21 +46,18 @@ describe('a collect hook that fails', () => {
       assert.deepEqual(await cluster.run(scrape), heard);
       assert.deepEqual(await cluster.inWorker(1, scrape), heard);
     }
-    // In parts, because the worker cannot read the file of its page.
-    const inParts = await cluster.inWorker(2, async ({ process, state, require }) => {
+    // In a message, because the directory is another user's for the worker.
+    const inMessage = await cluster.inWorker(2, async ({ process, state, require }) => {
       const fs = require('node:fs');
-      const parts = [];
-      process.on('message', ({ part }) => part && parts.push(part));
-      const { openSync } = fs;
-      fs.openSync = (file, ...rest) => {
-        if (String(file).endsWith('.page')) throw Object.assign(new Error('denied'), { code: 'EACCES' });
-        return openSync(file, ...rest);
-      };
+      const pages = [];
+      process.on('message', ({ page }) => page && pages.push(page));
+      const { lstatSync } = fs;
+      fs.lstatSync = (...given) => Object.assign(lstatSync(...given), { uid: -1 });
       const list = await state.scrape();
-      fs.openSync = openSync;
-      return parts.length > 0 && list;
+      fs.lstatSync = lstatSync;
+      return pages.length > 0 && list;
     });
-    assert.deepEqual(inParts, heard);
+    assert.deepEqual(inMessage, heard);
     const warning =
       /\[PROM_CLIENT_CLUSTER_COLLECT\] Warning: The collect hook of the metric (\w+) has failed: (.*?)\./g;
     const warnings = () => Array.from(cluster.output.matchAll(warning), match => match.slice(1).join(': '));
