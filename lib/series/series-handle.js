@@ -25,7 +25,7 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      this.generation = table.bindingGeneration;
+      this.generation = table.generation;
     } else {
       this.row = -1;
       /** @type {Float64Array} */
@@ -49,11 +49,10 @@ class SeriesHandle {
     const isLost =
       row === -1 || row === table.overflowRow || this.epoch !== table.epoch || !table.isLive(row);
     if (isLost) this.row = table.locate(this.labels);
-    else table.rowWritten(row);
     this.page = table.pageOf(this.row);
     this.offset = table.offsetOf(this.row);
     this.epoch = table.epoch;
-    this.generation = table.bindingGeneration;
+    this.generation = table.generation;
   }
 }
 

@@ -13,8 +13,6 @@ const { numbersInBlock } = require('./number-blocks');
 const { firstPage, growPages, pageShiftOf } = require('./number-pages');
 
 const COMPACT_FROM_ROWS = 1024;
-/** No table has this generation. */
-const NEVER = -2;
 
 /** Stands for no limit: more rows than an index can number, and an integer, which is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
@@ -48,8 +46,7 @@ NO_FORMS.numberOf({});
  */
 
 /**
- * What a listener has of each row is copied with the row. A row may be copied several times; the last copy
- * counts.
+ * What a listener has of each row is copied with the row.
  *
  * @typedef {object} RowMove
  * @property {(old: number, row: number) => void} copy
@@ -130,7 +127,6 @@ class SeriesTable {
     if (row < 0) return this.#startNew(row, labels);
     if (this.live === undefined) return row;
     if (!this.live.has(row)) this.#revive(row, this.forms.numberOf(labels));
-    else this.rowWritten(row);
     return row;
   }
 
@@ -166,9 +162,7 @@ class SeriesTable {
     const { index } = this;
     let row = index === undefined ? (isEmpty(labels) ? this.rowCount - 1 : -1) : index.find(labels);
     if (row === NOT_PLAIN) row = /** @type {LabelIndex} */ (index).find(plainLabels(labels));
-    if (row < 0 || !this.isLive(row)) return -1;
-    this.rowWritten(row);
-    return row;
+    return row >= 0 && this.isLive(row) ? row : -1;
   }
 
   /** @param {number} row */
@@ -262,7 +256,6 @@ class SeriesTable {
     this.live ??= LiveRows.all(this.rowCount);
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live.remove(row);
-    if (this.#compaction !== undefined) this.#reportRemoved(row);
     this.liveCount--;
     this.generation++;
     this.listener?.rowRemoved?.(row);
@@ -290,43 +283,19 @@ class SeriesTable {
    */
   *compactionSteps() {
     while (this.#compaction !== undefined || this.isSparse) {
-      const { epoch } = this;
       this.#stepCompaction();
-      const isGivenUp = this.#compaction === undefined && this.epoch === epoch;
-      if (isGivenUp) return;
       yield;
     }
   }
 
   #stepCompaction() {
     const compaction = this.#compaction;
-    if (compaction !== undefined) {
-      this.#orGiveUp(() => compaction.step() && this.#takeOver(compaction));
-      return;
-    }
+    // A compaction for which there is no memory is given up.
+    this.#compaction = undefined;
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
-    this.#orGiveUp(() => (this.#compaction = new Compaction(this, this.labelNames)));
-    // Handles must report what they write from now on.
-    this.generation++;
-  }
-
-  /**
-   * A compaction for which there is no memory lacks rows: the table stays as it is.
-   *
-   * @param {() => void} act
-   */
-  #orGiveUp(act) {
-    try {
-      act();
-    } catch (error) {
-      this.#compaction = undefined;
-      if (!(error instanceof RangeError)) throw error;
-    }
-  }
-
-  /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
-  get bindingGeneration() {
-    return this.#compaction === undefined ? this.generation : NEVER;
+    if (compaction === undefined) this.#compaction = new Compaction(this, this.labelNames);
+    else if (compaction.step()) this.#takeOver(compaction);
+    else this.#compaction = compaction;
   }
 
   #beforeReset() {
@@ -336,25 +305,9 @@ class SeriesTable {
   /** @param {number} row a live one, which is set to zero */
   resetRow(row) {
     this.#beforeReset();
-    this.rowWritten(row);
     this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
-  }
-
-  /** @param {number} row a live one, which is about to be written to */
-  rowWritten(row) {
-    if (this.#compaction !== undefined) this.#reportWritten(row);
-  }
-
-  /** @param {number} row */
-  #reportWritten(row) {
-    this.#orGiveUp(() => this.#compaction?.rowWritten(row));
-  }
-
-  /** @param {number} row */
-  #reportRemoved(row) {
-    this.#orGiveUp(() => this.#compaction?.rowRemoved(row));
   }
 
   /**
@@ -435,7 +388,6 @@ class SeriesTable {
     if (this.live !== undefined) this.live.append(row);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
-    this.rowWritten(row);
     if (this.listener !== undefined) this.listener.rowStarted(row);
   }
 
