@@ -287,6 +287,8 @@ class ThreadHub {
    * @param {any} message
    */
   #apply(record, message) {
+    // It may have been replaced while the inbox was read.
+    if (this.#threads.get(record.id) !== record) return;
     try {
       const { hooks } = record;
       const { published, left, ended, started, answer, failed } = message;

@@ -426,6 +426,30 @@ describe('unusual threads', () => {
     inbox.close();
   });
 
+  it('a thread that takes part again is shown once, whichever of its messages is read first', async t => {
+    const [inbox, own] = [inboxOf(''), channelOf('x')].map(name => new BroadcastChannel(name));
+    t.after(() => [inbox, own].forEach(channel => channel.close()));
+    // From now on, the aggregator runs.
+    await registry.workerMetrics({ selfMetrics: true });
+    const first = longLog();
+    inbox.postMessage({ ...first.join, published: undefined });
+    assert.equal(registry.workerCount(), 0);
+    own.postMessage(first.memory);
+    for (const chunk of first.chunks) own.postMessage({ thread: 'x', chunk });
+    own.postMessage({ thread: 'x', published: true });
+    const again = longLog();
+    const join = { ...again.join, previous: 'x', published: undefined };
+    const sent = [join, again.memory, ...again.chunks.map(chunk => ({ chunk })), { published: true }];
+    // They arrive after the inbox was read, and before the channel is.
+    atEndOfInbox(t, () => {
+      for (const message of sent.splice(0)) inbox.postMessage({ ...message, thread: 'y' });
+    });
+    const page = await registry.workerMetrics();
+    t.mock.restoreAll();
+    assert.match(page, /^late_total 5$/m);
+    assert.equal(registry.workerCount(), 1);
+  });
+
   it('a thread that takes part again, and ends before it has published all, is gone; its former counts stay', async t => {
     const inbox = new BroadcastChannel(inboxOf(''));
     t.after(() => inbox.close());

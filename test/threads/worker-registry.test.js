@@ -247,6 +247,25 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await patient, 'held'), 2);
   });
 
+  it('WorkerRegistry counts a hook that does not end, at each scrape, and shows the last values', async () => {
+    const count = 'prom_client_cluster_failures_total{stage="collect",metric="held"}';
+    const thread = await start(['inc', { kind: 'a', value: 2 }]);
+    // So that an impatient scrape has something to show.
+    await registry.workerMetrics();
+    await thread.do('heldHook');
+    const impatient = registry.workerMetrics({ timeout: 20 });
+    await thread.do('hookBegun');
+    await impatient;
+    for (let counted = 0; counted < 3;) {
+      const page = await registry.workerMetrics({ timeout: 20, selfMetrics: true });
+      assert.equal(valueOf(page, 'jobs_total{kind="a"}'), 2);
+      counted = valueOf(page, count) ?? 0;
+    }
+    await thread.do('endHook');
+    // Each scrape runs it again.
+    while (valueOf(await registry.workerMetrics({ timeout: 20 }), 'held') !== 1);
+  });
+
   it('WorkerRegistry follows label sets that are removed, metrics that are reset or dropped, and default labels', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }], ['inc', { kind: 'b', value: 3 }]);
     await thread.do('remove', { kind: 'a' });
