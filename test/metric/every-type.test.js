@@ -181,10 +181,9 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       const directory = new GroupDirectory(path.join(place, 'd'));
       const snapshots = new MemberSnapshots(
         directory,
+        () => ({ id: 1, isConnected: () => false, send: () => {} }),
         () => [registry],
-        () => undefined,
       );
-      snapshots.identify(1);
       const exitName = exitSnapshotName(1);
       snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
       snapshots.writeExitSnapshot();

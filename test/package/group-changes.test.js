@@ -134,18 +134,6 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(others);
   });
 
-  it('leaves nothing although its list of members was removed and the holder was killed', async () => {
-    await count(await group.startMany(3));
-    const { holder, others } = await group.roles();
-    const [generation] = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
-    fs.rmSync(path.join(group.directory, generation, 'members.json'));
-    await checkPages(others);
-    await holder.kill();
-    await checkPages(others);
-    for (const member of others) await member.end('SIGTERM');
-    assert.equal(fs.existsSync(group.directory), false);
-  });
-
   it('whose files were deleted starts anew: those who live lose nothing', async () => {
     const processes = await group.startMany(4);
     await count(processes);

@@ -253,7 +253,7 @@ describe('a group without a directory for temporary files', { skip: process.plat
     `;
     const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { timeout: 60_000 });
     assert.equal(String(stdout), "503 The group's metrics cannot be collected.\n\n");
-    assert.match(String(stderr), /Warning: This process takes no part in its group: ENOTDIR: .*'\/dev\/null/);
+    assert.match(String(stderr), /Warning: This process has not joined its group: ENOTDIR: .*'\/dev\/null/);
   });
 });
 

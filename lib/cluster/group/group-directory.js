@@ -1,29 +1,27 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. The group's directory, mode 0700, below the temporary
-// directory. It contains a socket per process, named by a random key, and a directory per generation: whoever
-// creates `g<n>` aggregates from then on. It does so by renaming a directory that has a file in it, which
-// fails if `g<n>` exists. A socket on which nobody listens is that of a dead process: that holds across pid
-// namespaces, and for processes that are stopped.
+// directory. It contains a socket `m<id>` per process, and a directory per generation: whoever creates `g<n>`
+// leads from then on. It does so by renaming a directory that has a file in it, which fails if `g<n>` exists.
+// A socket on which nobody listens is that of a dead process: that holds across pid namespaces, and for
+// processes that are stopped. Nothing but names is read.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { prefixOfUser, isKey } = require('./group-names');
-const { Generation, namesIn } = require('./generation');
-const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../../spool/safe-files');
-const { workerIdOfFile } = require('../../spool/file-names');
+const { prefixOfUser, socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
+const { isOurs, ifReadable, writeFile, touch } = require('../../spool/safe-files');
+const { isSpoolDirectoryName, workerIdOfFile } = require('../../spool/file-names');
 const { takeOver, removeDirectory } = require('../../spool/take-over');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 
 // Of numbers that are exact.
 const GENERATION = /^g([1-9][0-9]{0,14})$/;
-const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
 
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
 
-/** @typedef {import('./generation').MemberList} MemberList */
+/** @typedef {import('./group-names').LeaderRecord} LeaderRecord */
 
 class GroupDirectory {
   /** @param {string} directory absolute */
@@ -51,100 +49,85 @@ class GroupDirectory {
   }
 
   /**
-   * @param {string} key
-   * @returns {string} where the process with this key listens
+   * @param {number} id
+   * @returns {string} where the process with this id listens
    */
-  socketOf(key) {
-    if (process.platform !== 'win32') return path.join(this.path, key);
+  socketOf(id) {
+    if (process.platform !== 'win32') return this.#fileOf(id);
     const { createHash } = require('node:crypto');
     const place = createHash('sha256').update(this.path).digest('hex').slice(0, 24);
-    return `\\\\.\\pipe\\prom-client-group-${place}-${key}`;
+    return `\\\\.\\pipe\\prom-client-group-${place}-${id}`;
   }
 
-  /**
-   * @param {string} key
-   * @returns {boolean} whether the directory has the socket of this key
-   */
-  hasSocket(key) {
-    return fs.existsSync(path.join(this.path, key));
+  /** @param {number} id */
+  #fileOf(id) {
+    return path.join(this.path, socketName(id));
   }
 
   /**
    * On Windows, a named pipe is not in the directory. A file stands for it there.
    *
-   * @param {string} key
+   * @param {number} id
    */
-  showPipe(key) {
-    if (process.platform === 'win32') writeFile(path.join(this.path, key), [this.#contentOf(key)]);
-  }
-
-  /** @param {string} key */
-  #contentOf(key) {
-    return Buffer.from(this.socketOf(key));
+  showPipe(id) {
+    if (process.platform === 'win32') writeFile(this.#fileOf(id), []);
   }
 
   /**
-   * @param {string} key
-   * @returns {boolean | undefined} false for what a program has under such a name; undefined if that cannot
-   *   be found out
+   * @param {number} id
+   * @returns {boolean} whether the directory has the socket of this process
    */
-  #isSocket(key) {
-    const file = path.join(this.path, key);
-    const isFile = process.platform === 'win32';
-    return ifReadable(() =>
-      isFile ? readRegularFile(file).equals(this.#contentOf(key)) : fs.lstatSync(file).isSocket(),
-    );
+  hasSocket(id) {
+    return fs.existsSync(this.#fileOf(id));
   }
 
   /**
-   * Some systems delete files in temporary directories that have not changed for days.
-   *
-   * @param {string} key
-   * @param {number} [generation] if this process aggregates
+   * @returns {number[]} ids of the processes with a socket, some of which may be dead
+   * @throws {NodeJS.ErrnoException} if they cannot be listed
    */
-  freshen(key, generation) {
-    touch(path.join(this.path, key));
-    if (generation !== undefined) this.generation(generation).freshen(key);
+  members() {
+    return fs.readdirSync(this.path).flatMap(name => idOfSocket(name) ?? []);
   }
 
   /**
-   * @param {string} key
-   * @returns {Promise<boolean>} whether the process with this key lives. A process that does not aggregate
-   *   takes the connection for a notice that somebody else does
+   * @param {number} id
+   * @returns {boolean} whether there are, or may be, other processes
    */
-  async isAlive(key) {
-    if (key === '') return false;
+  hasOthersThan(id) {
+    return ifReadable(() => this.members().some(member => member !== id)) ?? true;
+  }
+
+  /**
+   * @param {number} id
+   * @returns {Promise<boolean>} whether the process with this id lives. A process that does not lead takes
+   *   the connection for a notice that somebody else does
+   */
+  async isAlive(id) {
     try {
-      (await connect(this.socketOf(key))).destroy();
+      (await connect(this.socketOf(id))).destroy();
       return true;
     } catch (error) {
-      const { code } = /** @type {any} */ (error);
-      // Others, as that too many files are open, prove nothing.
-      return code !== 'ECONNREFUSED' && code !== 'ENOENT';
+      return !isGone(error);
     }
   }
 
-  /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
-  spool() {
-    return ifReadable(() => this.generations().flatMap(number => this.generation(number).spools()))?.[0];
+  /**
+   * Never throws: on a disk that is read-only, the socket stays.
+   *
+   * @param {number} id of a dead process
+   */
+  removeSocket(id) {
+    try {
+      fs.rmSync(this.#fileOf(id), { force: true });
+    } catch (error) {
+      debug('the socket of process %d cannot be removed: %s', id, error);
+    }
   }
 
   /**
-   * @param {string} spool
-   * @returns {number[]} ids of all members that have files there: also those that have died, and are not part
-   *   of the retired totals yet
-   * @throws {NodeJS.ErrnoException} if that cannot be read
+   * @returns {number[]} newest first
+   * @throws {NodeJS.ErrnoException} if they cannot be listed
    */
-  idsIn(spool) {
-    return [...new Set(fs.readdirSync(spool).flatMap(name => workerIdOfFile(name) ?? []))];
-  }
-
-  /** @param {number} number */
-  generation(number) {
-    return new Generation(path.join(this.path, `g${number}`));
-  }
-
-  /** @returns {number[]} newest first */
   generations() {
     return fs
       .readdirSync(this.path)
@@ -153,62 +136,119 @@ class GroupDirectory {
       .sort((a, b) => b - a);
   }
 
-  /** @returns {{generation: number, key: string} | undefined} who aggregates; undefined if nobody ever did */
-  newest() {
-    const [generation] = this.generations();
-    if (generation === undefined) return undefined;
-    return { generation, key: this.generation(generation).holder };
+  /** @param {number} generation */
+  placeOf(generation) {
+    return path.join(this.path, `g${generation}`);
   }
 
   /**
-   * Tries to become the one that aggregates.
+   * @returns {{generation: number, leader: LeaderRecord | undefined}} who leads; generation 0 if nobody ever
+   *   did, and no leader if it is not known
+   * @throws {NodeJS.ErrnoException} if that cannot be read
+   */
+  newest() {
+    const [generation = 0] = this.generations();
+    return { generation, leader: this.#leaders(generation)[0] };
+  }
+
+  /** @param {number} generation */
+  #leaders(generation) {
+    const names = ifReadable(() => this.#namesIn(generation)) ?? [];
+    return names.flatMap(name => leaderOf(name) ?? []);
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {string[]} none if it is a file or link of somebody else
+   * @throws {NodeJS.ErrnoException} if they cannot be listed
+   */
+  #namesIn(generation) {
+    const place = this.placeOf(generation);
+    return isOurs(fs.lstatSync(place)) ? fs.readdirSync(place) : [];
+  }
+
+  /**
+   * @param {number} generation
+   * @param {number} id of this process
+   * @returns {boolean} whether this process leads: the directory exists, no newer one has replaced it, and
+   *   nobody has made another one of the same name after somebody had removed it
+   */
+  isLedBy(generation, id) {
+    return fs.existsSync(path.join(this.placeOf(generation), ownName(id)));
+  }
+
+  /** @returns {import('../wire/messages').GroupFacts} */
+  facts() {
+    const { generation, leader } = ifReadable(() => this.newest()) ?? { generation: 0, leader: undefined };
+    const members = ifReadable(() => this.members().length) ?? 0;
+    return { directory: this.path, generation, members, aggregator: leader };
+  }
+
+  /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
+  spool() {
+    return ifReadable(() => this.generations().flatMap(number => this.#spoolsOf(number)))?.[0];
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {string[]} paths of directories of snapshot files
+   * @throws {NodeJS.ErrnoException} if they cannot be listed. An error is not taken for an empty directory:
+   *   without its files, all counters would fall
+   */
+  #spoolsOf(generation) {
+    const names = this.#namesIn(generation).filter(isSpoolDirectoryName);
+    const spools = names.map(name => path.join(this.placeOf(generation), name));
+    return spools.filter(spool => isOurs(fs.lstatSync(spool)));
+  }
+
+  /**
+   * @param {number} before generation
+   * @returns {number[]} ids of all processes that have snapshot files there: also of those that have died,
+   *   and are not part of the retired totals yet
+   * @throws {NodeJS.ErrnoException} if they cannot be listed
+   */
+  idsBefore(before) {
+    const spools = this.#before(before).flatMap(generation => this.#spoolsOf(generation));
+    const names = spools.flatMap(spool => fs.readdirSync(spool));
+    return [...new Set(names.flatMap(name => workerIdOfFile(name) ?? []))];
+  }
+
+  /** @param {number} generation */
+  #before(generation) {
+    return this.generations().filter(number => number < generation);
+  }
+
+  /**
+   * Tries to become the leader.
    *
    * @param {number} generation
-   * @param {string} key
+   * @param {number} id of this process
    * @returns {boolean} false if another process was first
    */
-  claim(generation, key) {
-    const candidate = new Generation(path.join(this.path, `candidate-${key}`));
+  claim(generation, id) {
+    const candidate = path.join(this.path, `candidate-${id}`);
     // An earlier try may have left it.
-    candidate.remove();
-    fs.mkdirSync(candidate.place, { mode: 0o700 });
+    fs.rmSync(candidate, { recursive: true, force: true });
     try {
-      candidate.writeHolder(key);
+      fs.mkdirSync(candidate, { mode: 0o700 });
+      writeFile(path.join(candidate, ownName(id)), []);
       // It replaces nothing but an empty directory.
-      fs.renameSync(candidate.place, this.generation(generation).place);
+      fs.renameSync(candidate, this.placeOf(generation));
     } catch (error) {
-      candidate.remove();
+      fs.rmSync(candidate, { recursive: true, force: true });
       const { code } = /** @type {any} */ (error);
       if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'EPERM') return false;
       throw error;
     }
     // This process may have been stopped since it has read the newest generation.
     if (this.generations()[0] === generation) return true;
-    this.generation(generation).remove();
+    this.#remove(generation);
     return false;
   }
 
   /**
-   * @param {number} before generation
-   * @returns {MemberList} of all earlier generations
-   * @throws {NodeJS.ErrnoException} if one may be readable later
-   */
-  readMembers(before) {
-    /** @type {MemberList} */
-    const list = { next: 1, keys: new Map() };
-    // Oldest first: one that was stopped while it took over may go on meanwhile, and move the list.
-    for (const generation of this.generations().reverse()) {
-      if (generation >= before) break;
-      const { next, keys } = this.generation(generation).readMembers();
-      list.next = Math.max(list.next, next);
-      for (const [id, key] of keys) list.keys.set(id, key);
-    }
-    return list;
-  }
-
-  /**
-   * Moves the snapshot files of earlier generations to this one, and the list of members. From then on, an
-   * earlier holder that was stopped and wakes finds its directory missing, whatever it is about to write.
+   * Moves the snapshot files of earlier generations to this one. From then on, an earlier leader that was
+   * stopped and wakes finds its directory missing, whatever it is about to write.
    *
    * @param {number} generation
    * @param {boolean} isContinued false if all their members are dead: the files are removed
@@ -217,44 +257,62 @@ class GroupDirectory {
    *   or another process, finds the files where they were
    */
   succeed(generation, isContinued) {
-    const to = this.generation(generation);
-    const earlier = this.generations()
-      .filter(number => number < generation)
-      .map(number => this.generation(number));
+    const earlier = this.#before(generation);
     let moved;
     try {
-      for (const from of isContinued ? earlier : []) moved ??= takeOverSpoolIn(from, to);
+      for (const spool of isContinued ? earlier.flatMap(number => this.#spoolsOf(number)) : [])
+        moved ??= takeOver(spool, path.join(this.placeOf(generation), path.basename(spool)));
     } catch (error) {
-      to.remove();
+      this.#remove(generation);
       throw error;
     }
-    for (const from of earlier) {
-      // This process may be stopped, or die, before it writes its own list.
-      if (isContinued) from.passMembers(to);
-      removeSpoolsIn(from);
-      from.remove();
-    }
+    for (const number of earlier) this.#remove(number);
     return moved;
   }
 
   /**
-   * Removes what dead processes have left, and tells the living ones that somebody else aggregates.
+   * Removes a generation, unless there is anything of somebody else in it.
    *
-   * @param {string} except key of this process
+   * @param {number} generation
+   */
+  #remove(generation) {
+    const place = this.placeOf(generation);
+    try {
+      for (const spool of this.#spoolsOf(generation)) removeDirectory(spool);
+      for (const leader of this.#leaders(generation)) fs.rmSync(path.join(place, leaderName(leader)));
+      fs.rmdirSync(place);
+    } catch (error) {
+      debug('%s cannot be removed: %s', place, error);
+    }
+  }
+
+  /**
+   * Some systems delete files in temporary directories that have not changed for days.
+   *
+   * @param {number} id of this process
+   * @param {number} [generation] if this process leads
+   */
+  freshen(id, generation) {
+    touch(this.#fileOf(id));
+    if (generation === undefined) return;
+    const place = this.placeOf(generation);
+    for (const file of [place, path.join(place, ownName(id))]) touch(file);
+  }
+
+  /**
+   * Removes the sockets of dead processes, and tells the living ones that somebody else leads. Who has just
+   * created a socket, and does not listen yet, creates it again (see Election).
+   *
+   * @param {number} except id of this process
    */
   async notifyAll(except) {
-    for (const name of namesIn(this.path)) {
-      const key = isKey(name) ? name : CANDIDATE.exec(name)?.[1];
-      if (key === undefined || key === except || (await this.isAlive(key))) continue;
-      if (name === key) this.removeSocket(key);
-      else new Generation(path.join(this.path, name)).remove();
-    }
+    for (const id of this.members()) if (id !== except && !(await this.isAlive(id))) this.removeSocket(id);
   }
 
   /** Removes the directories of other groups of this user whose processes were all killed. */
   async sweep() {
     const parent = path.dirname(this.path);
-    for (const name of namesIn(parent).filter(name => name.startsWith(prefixOfUser()))) {
+    for (const name of fs.readdirSync(parent).filter(name => name.startsWith(prefixOfUser()))) {
       const other = new GroupDirectory(path.join(parent, name));
       if (other.path !== this.path) await other.#removeIfDead();
     }
@@ -268,47 +326,24 @@ class GroupDirectory {
         return isOurs(stat) && stat.mtimeMs < before;
       };
       if (!isOld()) return;
-      const keys = namesIn(this.path).filter(isKey);
-      for (const key of keys) if (await this.isAlive(key)) return;
+      const ids = this.members();
+      for (const id of ids) if (await this.isAlive(id)) return;
       // No process has come meanwhile.
-      if (!isOld()) return;
-      for (const key of keys) this.removeSocket(key);
-      this.leave('');
+      if (isOld()) this.leave(...ids);
     } catch (error) {
       debug('%s is not removed: %s', this.path, error);
     }
   }
 
   /**
-   * Never throws: on a disk that is read-only, the socket stays. So does anything else of that name.
+   * Removes the sockets of processes that end or are dead and, if there is no other one, the directory.
    *
-   * @param {string} key of a dead process; '' if it is not known
+   * @param {...number} ids
    */
-  removeSocket(key) {
+  leave(...ids) {
     try {
-      if (key !== '' && this.#isSocket(key)) fs.rmSync(path.join(this.path, key), { force: true });
-    } catch (error) {
-      debug('the socket %s cannot be removed: %s', key, error);
-    }
-  }
-
-  /**
-   * @param {string} key
-   * @returns {boolean} whether there are, or may be, sockets of other processes
-   */
-  hasOthersThan(key) {
-    return namesIn(this.path).some(name => isKey(name) && name !== key && this.#isSocket(name) !== false);
-  }
-
-  /**
-   * Removes the socket of this process and, if it was the last one, the directory.
-   *
-   * @param {string} key '' for none
-   */
-  leave(key) {
-    try {
-      this.removeSocket(key);
-      if (this.hasOthersThan(key)) return;
+      for (const id of ids) this.removeSocket(id);
+      if (this.members().length > 0) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);
     } catch (error) {
@@ -318,25 +353,20 @@ class GroupDirectory {
 }
 
 /**
- * @param {Generation} from
- * @param {Generation} to
- * @returns {string | undefined} the directory of snapshot files in `to`; undefined if there was none
+ * @param {number} id of this process
+ * @returns {string} name of the file that says that it leads
  */
-function takeOverSpoolIn(from, to) {
-  for (const spool of from.spools()) {
-    const moved = takeOver(spool, path.join(to.place, path.basename(spool)));
-    if (moved !== undefined) return moved;
-  }
-  return undefined;
+function ownName(id) {
+  return leaderName({ id, pid: process.pid });
 }
 
-/** @param {Generation} generation */
-function removeSpoolsIn(generation) {
-  try {
-    for (const spool of generation.spools()) if (isOurs(fs.lstatSync(spool))) removeDirectory(spool);
-  } catch (error) {
-    debug('directories in %s cannot be removed: %s', generation.place, error);
-  }
+/**
+ * @param {unknown} error of a connection to a socket
+ * @returns {boolean} whether nobody listens there. Other errors, such as EMFILE, prove nothing
+ */
+function isGone(error) {
+  const { code } = /** @type {any} */ (error);
+  return code === 'ECONNREFUSED' || code === 'ENOENT';
 }
 
-module.exports = { GroupDirectory };
+module.exports = { GroupDirectory, isGone };

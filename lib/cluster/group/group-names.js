@@ -1,9 +1,9 @@
 'use strict';
 
-// Runs in every process of a group, on its event loop. Names: the path of the group's directory, and the keys
-// of its processes.
+// Runs in every process of a group, on its event loop. Names: the path of the group's directory, and the
+// files of its processes, which are named by their ids.
 
-const { createHash, randomBytes } = require('node:crypto');
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -11,7 +11,13 @@ const { isOurs, ifReadable } = require('../../spool/safe-files');
 
 const PREFIX = 'prom-client-group-';
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
-const KEY = /^[0-9a-f]{10}$/;
+const SOCKET = /^m([1-9][0-9]{0,9})$/;
+const LEADER = /^leader-([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
+
+/** Of 32 bits, as snapshots have room for. */
+const MAX_ID = 2 ** 32 - 1;
+
+/** @typedef {{id: number, pid: number}} LeaderRecord */
 
 // In bytes, without the final zero: that of Linux, and that of macOS and other systems.
 const MAX_SOCKET_PATH_OF_LINUX = 107;
@@ -61,7 +67,7 @@ function pathOfName(name) {
 /** @param {string} directory */
 function hasRoomForSockets(directory) {
   const max = process.platform === 'linux' ? MAX_SOCKET_PATH_OF_LINUX : MAX_SOCKET_PATH;
-  return process.platform === 'win32' || Buffer.byteLength(path.join(directory, newKey())) <= max;
+  return process.platform === 'win32' || Buffer.byteLength(path.join(directory, socketName(MAX_ID))) <= max;
 }
 
 /** @param {string} place */
@@ -83,17 +89,60 @@ function prefixOfUser() {
   return `${PREFIX}${process.geteuid?.() ?? 0}-`;
 }
 
-/** @returns {string} for a process */
-function newKey() {
-  return randomBytes(5).toString('hex');
+/**
+ * A new id of a process: the time of its start in milliseconds, without its upper bits. Another process of
+ * the group that had it would have been started 50 days before, to the millisecond.
+ *
+ * @param {number} [earlier] which another process has
+ * @returns {number}
+ */
+function newId(earlier = Date.now() % MAX_ID) {
+  return (earlier % MAX_ID) + 1;
 }
 
 /**
- * @param {unknown} key
- * @returns {key is string}
+ * @param {unknown} id
+ * @returns {id is number}
  */
-function isKey(key) {
-  return typeof key === 'string' && KEY.test(key);
+function isId(id) {
+  return Number.isSafeInteger(id) && Number(id) > 0 && Number(id) <= MAX_ID;
 }
 
-module.exports = { pathOfGroup, prefixOfUser, newKey, isKey };
+/** @param {number} id */
+function socketName(id) {
+  return `m${id}`;
+}
+
+/**
+ * @param {string} name
+ * @returns {number | undefined} undefined if it is not the name of a socket
+ */
+function idOfSocket(name) {
+  const id = Number(SOCKET.exec(name)?.[1]);
+  return isId(id) ? id : undefined;
+}
+
+/** @param {LeaderRecord} leader */
+function leaderName({ id, pid }) {
+  return `leader-${id}-${pid}`;
+}
+
+/**
+ * @param {string} name
+ * @returns {LeaderRecord | undefined} undefined if it is not the name of a leader's file
+ */
+function leaderOf(name) {
+  const [id, pid] = LEADER.exec(name)?.slice(1).map(Number) ?? [];
+  return isId(id) ? { id, pid } : undefined;
+}
+
+module.exports = {
+  pathOfGroup,
+  prefixOfUser,
+  newId,
+  isId,
+  socketName,
+  idOfSocket,
+  leaderName,
+  leaderOf,
+};

@@ -7,6 +7,7 @@ const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');
 const { MemberSnapshots } = require('./member-snapshots');
 const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
+const { REQUEST, WELCOME } = require('../wire/messages');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
@@ -45,20 +46,35 @@ class Group {
     this.#options = options;
     this.#election = new Election(this.#directory, {
       options: () => this.#options,
-      id: () => this.#snapshots.id,
-      onIdentified: id => this.#snapshots.identify(id),
-      onRequest: message => {
-        this.#snapshots.receive(message);
-        listenToExit(this.#exit);
-      },
+      onRequest: message => this.#onRequest(message),
     });
-    this.#snapshots = new MemberSnapshots(this.#directory, registries, () => this.#election.link);
+    this.#snapshots = new MemberSnapshots(this.#directory, () => this.#link(), registries);
   }
 
-  /** Takes part from now on. Never throws. */
+  /** Joins the group. Never throws. */
   join() {
     listenToExit(this.#exit);
     this.#election.join();
+  }
+
+  /** @param {any} message of the leader */
+  #onRequest(message) {
+    if (message.type !== REQUEST && message.type !== WELCOME) return;
+    this.#snapshots.receive(message);
+    listenToExit(this.#exit);
+  }
+
+  /** @returns {import('../links/ipc').Link} to whoever leads */
+  #link() {
+    const election = this.#election;
+    return {
+      id: election.id,
+      isConnected: () => election.link?.isConnected === true,
+      send: (message, onSent) => {
+        if (election.link === undefined) onSent?.();
+        else election.link.send(message, onSent);
+      },
+    };
   }
 
   /**
@@ -74,15 +90,12 @@ class Group {
 
   /** @returns {import('../primary/cluster-state').ClusterState} */
   state() {
-    const { holder, link, failure } = this.#election;
-    const generation = holder?.generation ?? link?.generation ?? 0;
-    const { members, aggregator } = holder?.facts ?? this.#directory.generation(generation).facts;
+    const { id, leader, link, failure } = this.#election;
+    const { generation, ...facts } = leader?.facts ?? this.#directory.facts();
     const group = {
-      directory: this.#directory.path,
-      id: this.#snapshots.id,
-      isAggregator: holder !== undefined,
-      aggregator,
-      members,
+      ...facts,
+      id,
+      isAggregator: leader !== undefined,
       handovers: Math.max(generation - 1, 0),
       generation,
       failure: link === undefined ? failure : '',
@@ -92,7 +105,7 @@ class Group {
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary | undefined} if this process aggregates */
   get primary() {
-    return this.#election.holder?.primary;
+    return this.#election.leader?.primary;
   }
 
   /**
@@ -108,8 +121,6 @@ class Group {
     for (;;) {
       const timeLeft = () => Math.max(deadline - performance.now(), 1);
       const link = await election.linked(timeLeft());
-      // A process that is alone starts to aggregate when it is scraped.
-      if (election.holder?.isCurrent()) election.holder.aggregate();
       try {
         return await link.page(format, timeLeft());
       } catch (error) {
@@ -131,13 +142,12 @@ class Group {
    *   process aggregates
    */
   async pushTarget(timeout) {
-    const link = await this.#election.linked(timeout);
-    const { holder } = this.#election;
-    return holder?.generation === link.generation ? holder.pushTarget() : undefined;
+    await this.#election.linked(timeout);
+    return this.#election.leader?.pushTarget();
   }
 
   /**
-   * Runs hooks once more, and writes the process's numbers for the holder.
+   * Runs hooks once more, and writes the process's numbers for the leader.
    *
    * @param {number} timeout milliseconds
    */

@@ -10,14 +10,9 @@ const LENGTH_BYTES = 4;
 
 // A snapshot of 10,000 series, which is sent in a message if no file can be written, has 1 MB.
 const MAX_MESSAGE_BYTES = 2 ** 25;
-// The longest message of a process that has not introduced itself.
-const MAX_FIRST_BYTES = 1024;
 
 // For a process that is stopped and reads nothing.
 const MAX_UNSENT_BYTES = 2 ** 26;
-
-// A message that comes byte by byte would take 700 times its memory.
-const MAX_CHUNKS = 1000;
 
 /**
  * @typedef {object} LinkEvents
@@ -28,7 +23,6 @@ const MAX_CHUNKS = 1000;
 class SocketLink {
   #socket;
   #events;
-  #maxBytes = MAX_FIRST_BYTES;
   /** @type {Buffer[]} of a message that is not complete */
   #chunks = [];
   #bytes = 0;
@@ -45,11 +39,6 @@ class SocketLink {
     socket.on('error', error => debug('a link failed: %s', error));
     socket.on('close', () => this.close());
     socket.unref();
-  }
-
-  /** Accepts long messages from now on: the other side has introduced itself. */
-  trust() {
-    this.#maxBytes = MAX_MESSAGE_BYTES;
   }
 
   get isConnected() {
@@ -88,11 +77,10 @@ class SocketLink {
   #receive(chunk) {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#chunks.length > MAX_CHUNKS) this.#join();
     while (!this.#hasEnded && this.#bytes >= LENGTH_BYTES) {
       const first = this.#chunks[0].length < LENGTH_BYTES ? this.#join() : this.#chunks[0];
       const length = first.readUInt32BE(0);
-      if (length > this.#maxBytes) this.#refuse(`a message of ${length} bytes`);
+      if (length > MAX_MESSAGE_BYTES) this.#refuse(`a message of ${length} bytes`);
       else if (this.#bytes < LENGTH_BYTES + length) return;
       else this.#deliver(this.#join(), LENGTH_BYTES + length);
     }

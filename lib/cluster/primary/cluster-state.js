@@ -36,7 +36,7 @@
  *
  * @typedef {object} GroupState
  * @property {string} directory
- * @property {number} id of this process in the group; 0 if it has none yet
+ * @property {number} id of this process: when it has joined, in milliseconds of 32 bits; 0 before
  * @property {boolean} isAggregator whether this process aggregates
  * @property {{pid: number, id: number} | undefined} aggregator which process does; undefined if that is not
  *   known

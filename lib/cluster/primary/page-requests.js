@@ -143,4 +143,4 @@ function readRequest({ pageId, format, timeout, inMessage }) {
   return { pageId, format: { ...flags, names }, timeout, inMessage: inMessage === true };
 }
 
-module.exports = { PageRequests };
+module.exports = { PageRequests, PAUSE_MILLISECONDS };

@@ -7,11 +7,14 @@ const path = require('node:path');
 const { describe, it, after, beforeEach, afterEach } = require('node:test');
 
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
-const { pathOfGroup, newKey, isKey } = require('../../../lib/cluster/group/group-names.js');
+const { pathOfGroup, newId, leaderName } = require('../../../lib/cluster/group/group-names.js');
 const { listen } = require('../../../lib/cluster/links/socket.js');
 const { leaveSocket } = require('../../fixtures/dead-socket.js');
 
-const SPOOL = 'prom-client-cluster-abc';
+const SPOOL = `prom-client-cluster-${'0'.repeat(24)}`;
+const { pid } = process;
+/** A process with this id is dead, or is this one. */
+const [A, B, C] = [newId(), newId() + 1, newId() + 2];
 
 describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   let place;
@@ -25,7 +28,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   afterEach(() => fs.rmSync(place, { recursive: true, force: true }));
 
   function addSpool(generation) {
-    const spool = path.join(directory.generation(generation).place, SPOOL);
+    const spool = path.join(directory.placeOf(generation), SPOOL);
     fs.mkdirSync(spool);
     fs.writeFileSync(path.join(spool, 'retired.snap'), 'totals');
   }
@@ -114,11 +117,12 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
           const long = path.join(place, 'd'.repeat(length - place.length - 1));
           fs.mkdirSync(long, { recursive: true });
           const found = pathIn(long, name);
-          assert.ok(`${found}/0123456789`.length <= max, found);
+          assert.ok(`${found}/m4294967295`.length <= max, found);
           const isFull = found === path.join(long, prefix + name);
-          assert.equal(isFull, `${long}/${prefix}${name}/0123456789`.length <= max, found);
+          assert.equal(isFull, `${long}/${prefix}${name}/m4294967295`.length <= max, found);
           const short = `${long}/${prefix}.0123456789`;
-          if (!isFull) assert.equal(path.dirname(found) === long, `${short}/0123456789`.length <= max, found);
+          if (!isFull)
+            assert.equal(path.dirname(found) === long, `${short}/m4294967295`.length <= max, found);
         }
       });
     }
@@ -142,157 +146,108 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   });
 
   it('one process wins a generation', () => {
-    const [a, b] = [newKey(), newKey()];
-    assert.ok(isKey(a) && isKey(b));
-    assert.equal(directory.newest(), undefined);
-    assert.equal(directory.claim(1, a), true);
-    assert.equal(directory.claim(1, b), false);
-    assert.deepEqual(directory.newest(), { generation: 1, key: a });
-    assert.equal(directory.claim(2, b), true);
-    assert.deepEqual(directory.newest(), { generation: 2, key: b });
+    assert.deepEqual(directory.newest(), { generation: 0, leader: undefined });
+    assert.equal(directory.claim(1, A), true);
+    assert.equal(directory.claim(1, B), false);
+    assert.deepEqual(directory.newest(), { generation: 1, leader: { id: A, pid } });
+    assert.equal(directory.claim(2, B), true);
+    assert.deepEqual(directory.newest(), { generation: 2, leader: { id: B, pid } });
     assert.deepEqual(fs.readdirSync(directory.path).sort(), ['g1', 'g2']);
   });
 
   it('a process that was stopped before it claims an old generation does not win it', () => {
-    assert.equal(directory.claim(5, newKey()), true);
-    assert.equal(directory.claim(4, newKey()), false);
+    assert.equal(directory.claim(5, A), true);
+    assert.equal(directory.claim(4, B), false);
     assert.deepEqual(directory.generations(), [5]);
   });
 
-  it('the next holder continues with snapshot files and ids; those of an ended group are removed', () => {
-    const first = newKey();
-    directory.claim(1, first);
-    assert.equal(directory.generation(1).isHeldBy(first), true);
-    assert.equal(directory.generation(1).isHeldBy(newKey()), false);
-    const keys = new Map([
-      [3, newKey()],
-      [7, newKey()],
-    ]);
-    directory.generation(1).writeMembers({ next: 8, keys });
+  it('the next leader continues with snapshot files; those of an ended group are removed', () => {
+    directory.claim(1, A);
+    assert.deepEqual(
+      [A, B].map(id => directory.isLedBy(1, id)),
+      [true, false],
+    );
     addSpool(1);
-    directory.claim(2, newKey());
-    assert.deepEqual(directory.readMembers(2), { next: 8, keys });
+    for (const name of ['w3-last.snap', 'w3-dictionary.snap', 'w7-last.snap'])
+      fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, name), '');
+    directory.claim(2, B);
+    assert.deepEqual(directory.idsBefore(2), [3, 7]);
     const moved = directory.succeed(2, true);
-    assert.equal(moved, path.join(directory.generation(2).place, SPOOL));
+    assert.equal(moved, path.join(directory.placeOf(2), SPOOL));
+    assert.equal(directory.spool(), moved);
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
-    assert.equal(directory.generation(1).isHeldBy(first), false);
-    // Also for the case that this process dies, or is stopped, before it writes its own list.
-    assert.deepEqual(directory.readMembers(3), { next: 8, keys });
-    const key = newKey();
-    directory.claim(3, key);
+    assert.equal(directory.isLedBy(1, A), false);
+    directory.claim(3, C);
     assert.equal(directory.succeed(3, false), undefined);
-    assert.deepEqual(fs.readdirSync(directory.path, { recursive: true }).sort(), ['g3', `g3/holder-${key}`]);
+    const names = fs.readdirSync(directory.path, { recursive: true });
+    assert.deepEqual(names.sort(), ['g3', `g3/${leaderName({ id: C, pid })}`]);
   });
 
-  it('the next holder takes over on a full disk, too', t => {
-    directory.claim(1, newKey());
+  it('the next leader takes over on a full disk, too', t => {
+    directory.claim(1, A);
     addSpool(1);
     const write = fs.writeSync;
-    const full = t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
+    t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
       // There is space where something has been written before.
       if (fs.fstatSync(descriptor).size > 0) return write(descriptor, ...more);
       throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
     });
-    const key = newKey();
-    assert.equal(directory.claim(2, key), true);
-    assert.deepEqual(directory.newest(), { generation: 2, key });
+    assert.equal(directory.claim(2, B), true);
+    assert.deepEqual(directory.newest(), { generation: 2, leader: { id: B, pid } });
     const moved = directory.succeed(2, true);
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
-    assert.deepEqual(directory.generation(2).facts, { members: 0, aggregator: undefined });
-    assert.throws(() => directory.generation(2).completeHolder(key), { code: 'ENOSPC' });
-    full.mock.restore();
-    directory.generation(2).completeHolder(key);
-    directory.generation(2).writeMembers({ next: 2, keys: new Map([[1, key]]) });
-    assert.deepEqual(directory.generation(2).facts, { members: 1, aggregator: { pid: process.pid, id: 1 } });
   });
 
-  it('a holder that is replaced does not write itself into the generation of another one', () => {
-    const key = newKey();
-    directory.claim(1, key);
-    directory.generation(1).completeHolder(newKey());
-    assert.deepEqual(directory.newest(), { generation: 1, key });
-  });
-
-  it('an invalid list of members is ignored', () => {
-    directory.claim(1, newKey());
-    const file = path.join(directory.generation(1).place, 'members.json');
-    for (const content of [
-      '',
-      '[]',
-      'null',
-      '{"next":"7","members":[[1,"x"],[0,"0123456789"],[-1],["a"]]}',
-    ]) {
-      fs.writeFileSync(file, content);
-      assert.deepEqual(directory.readMembers(2), { next: 1, keys: new Map() }, content);
+  it('says who leads and how many members there are, in names alone', async () => {
+    const unknown = { directory: directory.path, generation: 0, members: 0, aggregator: undefined };
+    assert.deepEqual(directory.facts(), unknown);
+    directory.claim(1, A);
+    for (const id of [A, B]) await leaveSocket(directory.socketOf(id));
+    assert.deepEqual(directory.facts(), {
+      ...{ ...unknown, generation: 1, members: 2 },
+      aggregator: { id: A, pid },
+    });
+    for (const name of ['m0', 'm01', 'm4294967296', 'm1x', 'xm1', 'm-1'])
+      fs.writeFileSync(path.join(directory.path, name), '');
+    for (const name of ['leader-1', 'leader-0-1', 'leader-1-x', 'leader-4294967296-1', 'a-leader-1-1']) {
+      fs.rmSync(directory.placeOf(1), { recursive: true });
+      fs.mkdirSync(directory.placeOf(1));
+      fs.writeFileSync(path.join(directory.placeOf(1), name), '');
+      assert.deepEqual(directory.facts(), { ...unknown, generation: 1, members: 2 }, name);
     }
-    fs.writeFileSync(file, '{"next":4,"members":{"1":2}}');
-    assert.deepEqual(directory.readMembers(2), { next: 4, keys: new Map() });
-    fs.writeFileSync(file, '{"next":4,"members":[null,7,{},[2,"0123456789"]]}');
-    assert.deepEqual(directory.readMembers(2), { next: 4, keys: new Map([[2, '0123456789']]) });
-  });
-
-  it('says who aggregates and how many members there are, as far as the holder has written that', () => {
-    const unknown = { members: 0, aggregator: undefined };
-    assert.deepEqual(directory.generation(1).facts, unknown);
-    const [holder, other] = [newKey(), newKey()];
-    directory.claim(1, holder);
-    assert.deepEqual(directory.generation(1).facts, unknown);
-    directory.generation(1).writeMembers({ next: 4, keys: new Map([[3, other]]) });
-    assert.deepEqual(directory.generation(1).facts, { members: 1, aggregator: undefined });
-    const keys = new Map([
-      [3, other],
-      [4, holder],
-    ]);
-    directory.generation(1).writeMembers({ next: 5, keys });
-    assert.deepEqual(directory.generation(1).facts, { members: 2, aggregator: { pid: process.pid, id: 4 } });
-    const file = path.join(directory.generation(1).place, `holder-${holder}`);
-    for (const content of [
-      '',
-      'null',
-      '[]',
-      '{"pid":"7"}',
-      '{"pid":1e400}',
-      `{"pid":7${' '.repeat(2 ** 20)}}`,
-    ]) {
-      fs.writeFileSync(file, content);
-      assert.deepEqual(
-        directory.generation(1).facts,
-        { members: 2, aggregator: undefined },
-        content.slice(0, 20),
-      );
-    }
+    fs.rmSync(directory.path, { recursive: true });
+    assert.deepEqual(directory.facts(), unknown);
   });
 
   it('whether a process lives is shown by its socket', async () => {
-    const key = newKey();
-    assert.equal(await directory.isAlive(key), false);
-    const server = await listen(directory.socketOf(key), socket => socket.destroy());
-    assert.equal(await directory.isAlive(key), true);
+    assert.equal(await directory.isAlive(A), false);
+    const server = await listen(directory.socketOf(A), socket => socket.destroy());
+    assert.equal(await directory.isAlive(A), true);
     server.close();
     // The socket of a dead process stays.
-    await leaveSocket(path.join(directory.path, key));
-    assert.equal(await directory.isAlive(key), false);
+    await leaveSocket(directory.socketOf(A));
+    assert.equal(await directory.isAlive(A), false);
   });
 
   it('a socket that cannot be removed stays', async t => {
-    const key = newKey();
-    await leaveSocket(path.join(place, 'd', key));
+    await leaveSocket(directory.socketOf(A));
     const failing = t.mock.method(fs, 'rmSync', () => {
       throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
     });
-    directory.removeSocket(key);
+    directory.removeSocket(A);
     failing.mock.restore();
-    assert.equal(directory.hasSocket(key), true);
+    assert.equal(directory.hasSocket(A), true);
   });
 
   it('the last process that leaves removes it', async () => {
-    const [a, b] = [newKey(), newKey()];
-    for (const key of [a, b]) await leaveSocket(path.join(directory.path, key));
-    directory.claim(1, a);
+    for (const id of [A, B]) await leaveSocket(directory.socketOf(id));
+    directory.claim(1, A);
     addSpool(1);
-    directory.leave(a);
+    assert.equal(directory.hasOthersThan(A), true);
+    directory.leave(A);
     assert.deepEqual(directory.generations(), [1]);
-    directory.leave(b);
+    assert.equal(directory.hasOthersThan(B), false);
+    directory.leave(B);
     assert.equal(fs.existsSync(directory.path), false);
   });
 
@@ -305,12 +260,11 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     });
     const [dead, living, young, notes] = others;
     for (const other of others) {
-      const key = newKey();
-      other.claim(1, key);
-      fs.mkdirSync(path.join(other.generation(1).place, SPOOL));
-      await leaveSocket(path.join(other.path, key));
+      other.claim(1, A);
+      fs.mkdirSync(path.join(other.placeOf(1), SPOOL));
+      await leaveSocket(other.socketOf(A));
     }
-    const server = await listen(living.socketOf(newKey()), socket => socket.destroy());
+    const server = await listen(living.socketOf(B), socket => socket.destroy());
     fs.writeFileSync(path.join(notes.path, 'notes.txt'), '');
     for (const other of [dead, living, notes]) fs.utimesSync(other.path, age, age);
     await directory.sweep();
@@ -331,97 +285,82 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(pathOfGroup(long), long);
     fs.chmodSync(directory.path, 0o755);
     directory.open();
-    const [a, b] = [newKey(), newKey()];
     assert.match(
-      directory.socketOf(a),
-      new RegExp(`^\\\\\\\\\\.\\\\pipe\\\\prom-client-group-[0-9a-f]{24}-${a}$`),
+      directory.socketOf(A),
+      new RegExp(`^\\\\\\\\\\.\\\\pipe\\\\prom-client-group-[0-9a-f]{24}-${A}$`),
     );
-    assert.equal(directory.socketOf(a), new GroupDirectory(directory.path).socketOf(a));
-    assert.notEqual(directory.socketOf(a).slice(0, -10), new GroupDirectory(long).socketOf(a).slice(0, -10));
-    assert.equal(directory.hasSocket(a), false);
-    for (const key of [a, b]) directory.showPipe(key);
-    assert.equal(directory.hasSocket(a), true);
-    directory.claim(1, a);
+    assert.equal(directory.socketOf(A), new GroupDirectory(directory.path).socketOf(A));
+    assert.notEqual(directory.socketOf(A), new GroupDirectory(long).socketOf(A));
+    assert.equal(directory.hasSocket(A), false);
+    for (const id of [A, B]) directory.showPipe(id);
+    assert.equal(directory.hasSocket(A), true);
+    directory.claim(1, A);
     // The other one lives.
-    directory.leave(a);
-    assert.deepEqual(directory.newest(), { generation: 1, key: a });
-    assert.equal(directory.hasSocket(a), false);
-    directory.leave(b);
+    directory.leave(A);
+    assert.deepEqual(directory.newest(), { generation: 1, leader: { id: A, pid } });
+    assert.equal(directory.hasSocket(A), false);
+    directory.leave(B);
     assert.equal(fs.existsSync(directory.path), false);
   });
 
   it('leaves what is not its own', async () => {
-    const key = newKey();
-    await leaveSocket(path.join(directory.path, key));
+    await leaveSocket(directory.socketOf(A));
     fs.writeFileSync(path.join(directory.path, 'notes.txt'), '');
-    directory.claim(1, key);
-    directory.leave(key);
+    directory.claim(1, A);
+    directory.leave(A);
     assert.deepEqual(fs.readdirSync(directory.path), ['notes.txt']);
   });
 
   it('removes nothing of a program whose directory it is, whatever the names: not in an election, and not at the end', async () => {
     const outside = path.join(place, 'outside');
     const files = {
-      // A cache with hashes for names, and its shards.
+      // A cache with hashes or numbers for names, and its shards.
       'd/0123456789': 'a file',
       'd/abcdef0123/entry': 'in a directory',
       'd/candidate-0123456789/entry': 'in a directory',
-      'd/candidate-1123456789': 'a file',
-      'd/candidate-2123456789/members.json': 'of the program',
-      'd/g1/members.json': '{"next":70,"members":[]}',
-      'd/g2/members.json.tmp': 'of the program',
+      'd/g1/members.json': 'of the program',
       'd/g3/prom-client-cluster-15.2.0/lock': 'an unpacked archive',
-      'd/g4/holder-of-keys': 'a file',
+      'd/g4/leader-of-keys': 'a file',
       'd/g5': 'a file',
-      'outside/members.json': 'behind a link',
+      'outside/leader-1-1': 'behind a link',
     };
     for (const [name, content] of Object.entries(files)) {
       fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
       fs.writeFileSync(path.join(place, name), content);
     }
     fs.symlinkSync(outside, path.join(directory.path, 'g6'));
-    fs.symlinkSync(outside, path.join(directory.path, '1123456789'));
     const names = () => fs.readdirSync(place, { recursive: true }).sort();
     const before = names();
-    for (const name of before) fs.lutimesSync(path.join(place, name), 1, 1);
 
-    const [dead, key] = [newKey(), newKey()];
-    await leaveSocket(path.join(directory.path, dead));
-    assert.equal(directory.claim(7, dead), true);
-    await leaveSocket(path.join(directory.path, key));
-    assert.equal(directory.claim(8, key), true);
-    assert.deepEqual(directory.readMembers(8), { next: 1, keys: new Map() });
+    await leaveSocket(directory.socketOf(A));
+    assert.equal(directory.claim(7, A), true);
+    await leaveSocket(directory.socketOf(B));
+    assert.equal(directory.claim(8, B), true);
+    assert.deepEqual(directory.idsBefore(8), []);
     directory.succeed(8, true);
-    await directory.notifyAll(key);
-    assert.deepEqual(directory.newest(), { generation: 8, key });
-    assert.equal(directory.hasOthersThan(key), false);
-    directory.leave(key);
+    assert.deepEqual(directory.newest(), { generation: 8, leader: { id: B, pid } });
+    directory.leave(A, B);
     assert.deepEqual(names(), before);
     for (const [name, content] of Object.entries(files))
       assert.equal(fs.readFileSync(path.join(place, name), 'utf8'), content, name);
   });
 
-  it('removes sockets and candidates of dead processes, however young', async () => {
-    const [dead, key] = [newKey(), newKey()];
-    await leaveSocket(path.join(directory.path, dead));
-    const server = await listen(directory.socketOf(key), socket => socket.destroy());
-    const candidate = path.join(directory.path, `candidate-${dead}`);
-    fs.mkdirSync(candidate);
-    fs.writeFileSync(path.join(candidate, `holder-${dead}`), '{"pid":1}');
-    fs.mkdirSync(path.join(directory.path, `candidate-${key}`));
-    await directory.notifyAll(newKey());
-    assert.deepEqual(fs.readdirSync(directory.path).sort(), [key, `candidate-${key}`].sort());
-    server.close();
-  });
-
   it('has a next generation after any that somebody has put there', () => {
     fs.mkdirSync(path.join(directory.path, 'g999999999'));
-    assert.deepEqual(directory.newest(), { generation: 999_999_999, key: '' });
-    const key = newKey();
-    assert.equal(directory.claim(1_000_000_000, key), true);
+    assert.deepEqual(directory.newest(), { generation: 999_999_999, leader: undefined });
+    assert.equal(directory.claim(1_000_000_000, A), true);
     directory.succeed(1_000_000_000, false);
-    assert.deepEqual(directory.newest(), { generation: 1_000_000_000, key });
-    directory.leave(key);
+    assert.deepEqual(directory.newest(), { generation: 1_000_000_000, leader: { id: A, pid } });
+    directory.leave(A);
     assert.equal(fs.existsSync(directory.path), false);
+  });
+
+  it('has room for 4 thousand million ids, which follow the time', () => {
+    const before = Date.now();
+    const id = newId();
+    assert.ok(id > before % 0xffff_ffff && id <= (Date.now() % 0xffff_ffff) + 1, `${id}`);
+    assert.equal(newId(id), id + 1);
+    assert.equal(newId(0xffff_ffff), 1);
+    assert.equal(newId(0xffff_fffe), 0xffff_ffff);
   });
 });

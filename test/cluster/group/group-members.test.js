@@ -8,7 +8,7 @@ const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { GroupMembers } = require('../../../lib/cluster/group/group-members.js');
-const { newKey } = require('../../../lib/cluster/group/group-names.js');
+const { newId } = require('../../../lib/cluster/group/group-names.js');
 const { SocketLink, connect, listen } = require('../../../lib/cluster/links/socket.js');
 const { HELLO, PING, PAGE } = require('../../../lib/cluster/wire/messages.js');
 
@@ -17,7 +17,6 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
   let server;
   let members;
   let alive;
-  let lists;
   let events;
   let isCurrent;
 
@@ -35,24 +34,23 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function open(list = { next: 1, keys: new Map() }, { dead, silent } = {}) {
+  async function open(ids = [], { dead, silent } = {}) {
     // A test may open several.
     if (place !== undefined) fs.rmSync(place, { recursive: true, force: true });
     place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-members-'));
-    alive = new Set([...list.keys.values()].filter(key => key !== dead));
-    lists = [];
+    alive = new Set(ids.filter(id => id !== dead));
     events = [];
     isCurrent = true;
     members = new GroupMembers({
-      list,
+      ids,
       silent,
-      isAlive: async key => alive.has(key),
-      onDead: () => {},
+      isAlive: async id => alive.has(id),
+      onDead: id => events.push(['dead', id, undefined]),
       isCurrent: () => {
         if (!isCurrent) members.close();
         return isCurrent;
       },
-      onChange: changed => lists.push(changed),
+      onJoined: () => {},
     });
     for (const event of ['fork', 'online', 'message', 'disconnect'])
       members.on(event, (member, message) => events.push([event, member.id, message]));
@@ -72,7 +70,6 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
       },
       onEnd,
     });
-    socketLink.trust();
     socketLink.send(hello);
     const next = async () => {
       while (messages.length === 0) await new Promise(resolve => (onMessage = resolve));
@@ -81,102 +78,71 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     return { link: socketLink, ended, next };
   }
 
-  async function join(key = newKey(), id = undefined) {
-    alive.add(key);
-    const linked = await link({ type: HELLO, key, id, pid: 7 });
-    return { ...linked, key, ...(await linked.next()) };
+  async function join(id = newId()) {
+    alive.add(id);
+    const linked = await link({ type: HELLO, id });
+    assert.deepEqual(await linked.next(), { type: HELLO });
+    return linked;
   }
 
-  it('get ids that rise for ever', async () => {
-    assert.equal((await join()).id, 1);
-    const second = await join();
-    assert.equal(second.id, 2);
-    alive.delete(second.key);
+  it('come and go', async () => {
+    await join(1);
+    const second = await join(2);
+    alive.delete(2);
     second.link.close();
     await once(members, 'disconnect');
-    assert.equal((await join()).id, 3);
-    assert.deepEqual(events.slice(0, 4), [
+    await join(3);
+    assert.deepEqual(events, [
       ['fork', 1, undefined],
       ['online', 1, undefined],
       ['fork', 2, undefined],
       ['online', 2, undefined],
+      ['dead', 2, undefined],
+      ['disconnect', 2, undefined],
+      ['fork', 3, undefined],
+      ['online', 3, undefined],
     ]);
-    assert.equal(lists.at(-1).next, 4);
-    assert.deepEqual([...lists.at(-1).keys.keys()], [1, 3]);
+    assert.deepEqual(Object.keys(members.workers), ['1', '3']);
   });
 
-  it('that lose their link and live keep their id', async () => {
-    const { link: first, key, id } = await join();
+  it('that lose their link and live stay members', async () => {
+    const { link: first } = await join(7);
     first.close();
-    const again = await join(key, id);
-    assert.equal(again.id, id);
+    const again = await join(7);
     assert.equal(events.filter(([event]) => event === 'disconnect').length, 0);
     assert.equal(events.filter(([event]) => event === 'fork').length, 1);
     // Nor does a second link of the same process end its membership.
-    const third = await join(key, id);
+    await join(7);
     await again.ended;
-    assert.equal(third.id, id);
     assert.equal(members.count, 1);
   });
 
-  it('of an earlier holder are retired if they are dead, and awaited if they live', async () => {
+  it('of an earlier leader are retired if they are dead, and awaited if they live', async () => {
     members.close();
     server.close();
-    const [dead, living] = [newKey(), newKey()];
-    await open(
-      {
-        next: 9,
-        keys: new Map([
-          [2, dead],
-          [5, living],
-        ]),
-      },
-      { dead },
-    );
-    assert.equal((await join(living, 5)).id, 5);
+    await open([2, 5], { dead: 2 });
+    await join(5);
     await members.settled;
-    assert.equal((await join(newKey(), 5)).id, 9);
-    assert.equal((await join(newKey(), 12)).id, 12);
-    assert.equal((await join()).id, 13);
+    assert.deepEqual(Object.keys(members.workers), ['5']);
+    assert.deepEqual(events.slice(0, 2), [
+      ['dead', 2, undefined],
+      ['disconnect', 2, undefined],
+    ]);
   });
 
-  it('are waited for before the first page, but for a former holder that does not answer', async t => {
-    const keys = [newKey(), newKey()];
+  it('are waited for before the first page, but for a former leader that does not answer', async t => {
     const now = performance.now();
     // Otherwise nobody is waited for after a second.
     t.mock.method(performance, 'now', () => now);
-    await open(
-      {
-        next: 3,
-        keys: new Map([
-          [1, keys[0]],
-          [2, keys[1]],
-        ]),
-      },
-      { silent: keys[0] },
-    );
+    await open([1, 2], { silent: 1 });
     let isSettled = false;
     const settled = members.settled.then(() => (isSettled = true));
     await new Promise(resolve => setTimeout(resolve, 20));
     assert.equal(isSettled, false);
-    await join(keys[1], 2);
+    await join(2);
     await settled;
     // It lives.
-    assert.equal(members.idOf(keys[0]), 1);
-  });
-
-  it('of another group that was in the same place get ids that nobody had here', async () => {
-    const { id, key, link: member } = await join();
-    alive.delete(key);
-    member.close();
-    await once(members, 'disconnect');
-    assert.equal((await join(newKey(), id)).id, id + 1);
-    // It was taken for dead, and is not.
-    assert.equal((await join(key, id)).id, id);
-    members.close();
-    server.close();
-    await open({ next: 7, keys: new Map() });
-    assert.equal((await join(newKey(), 3)).id, 7);
+    assert.equal(members.workers[1].isConnected(), false);
   });
 
   it('that send no valid greeting are refused', async () => {
@@ -187,14 +153,12 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
       7,
       { type: PING },
       { type: HELLO },
-      { type: HELLO, key: '../../etc' },
-      { type: HELLO, key: 7 },
+      ...[-1, 0, 1.5, '7', {}, '../../etc', 2 ** 32].map(id => ({ type: HELLO, id })),
       { type: 'prom-client:getMetricsRes', metrics: [] },
     ];
     for (const hello of hellos) await (await link(hello)).ended;
     assert.equal(members.count, 0);
     assert.deepEqual(events, []);
-    for (const id of [-1, 0, 1.5, '7', {}, 2 ** 40]) assert.ok((await join(newKey(), id)).id < 100);
   });
 
   it('get an answer to a ping, and their messages are passed on', async () => {
@@ -207,8 +171,8 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('get no page after another process has taken over, which may have all the numbers', async () => {
-    const { ended, next, id } = await join();
-    const { [id]: member } = members.workers;
+    const { ended, next } = await join(9);
+    const { 9: member } = members.workers;
     member.send({ type: PAGE, pageId: 1 }, () => {});
     assert.deepEqual(await next(), { type: PAGE, pageId: 1 });
     isCurrent = false;

@@ -7,78 +7,50 @@ const { it } = require('node:test');
 
 const { Registry } = require('../../..');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
-const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
 const { exitSnapshotName } = require('../../../lib/spool/file-names.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
 const { makePlace } = require('../../fixtures/cluster-harness.js');
 
-const SPOOL = 'prom-client-cluster-abc';
+const SPOOL = `prom-client-cluster-${'0'.repeat(24)}`;
+const link = { id: 1, isConnected: () => false, send: (message, onSent) => onSent?.() };
 
 it('what a process hands over goes to where another process has moved the directory', async t => {
   const place = makePlace(t);
   const directory = new GroupDirectory(path.join(place, 'd'));
   directory.open();
-  directory.claim(1, newKey());
-  const first = path.join(directory.generation(1).place, SPOOL);
+  directory.claim(1, 1);
+  const first = path.join(directory.placeOf(1), SPOOL);
   fs.mkdirSync(first);
   const snapshots = new MemberSnapshots(
     directory,
+    () => link,
     () => [new Registry()],
-    () => undefined,
   );
-  snapshots.identify(1);
   const exitName = exitSnapshotName(1);
   snapshots.receive({ type: WELCOME, directory: first, exitName, checkpointInterval: 0 });
-  directory.claim(2, newKey());
-  fs.renameSync(first, path.join(directory.generation(2).place, SPOOL));
+  directory.claim(2, 2);
+  fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
   await snapshots.handOver(100);
   assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
 });
 
-it('a process has one exit snapshot, whoever aggregates, and one of another name for another id', t => {
+it('a process has one exit snapshot, whoever leads', t => {
   const place = makePlace(t);
   const snapshots = new MemberSnapshots(
     new GroupDirectory(path.join(place, 'd')),
+    () => link,
     () => [new Registry()],
-    () => undefined,
   );
-  const [first, second, other] = [1, 1, 2].map(exitSnapshotName);
-  for (const [id, exitName, files] of [
-    [1, '../elsewhere', []],
-    [1, undefined, []],
-    [1, first, [first]],
-    [1, second, [first]],
-    [2, other, [first, other]],
+  const [first, second] = [1, 1].map(exitSnapshotName);
+  for (const [exitName, files] of [
+    ['../elsewhere', []],
+    [undefined, []],
+    [first, [first]],
+    [second, [first]],
   ]) {
-    snapshots.identify(id);
     snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
     snapshots.writeExitSnapshot();
     assert.deepEqual(fs.readdirSync(place), files);
   }
 });
-
-it(
-  'a process that gets another id holds no descriptor in reserve for the one before',
-  { skip: !fs.existsSync('/proc/self/fd') },
-  t => {
-    const place = makePlace(t);
-    const snapshots = new MemberSnapshots(
-      new GroupDirectory(path.join(place, 'd')),
-      () => [new Registry()],
-      () => undefined,
-    );
-    const openAs = id => {
-      snapshots.identify(id);
-      snapshots.receive({
-        type: WELCOME,
-        directory: place,
-        exitName: exitSnapshotName(id),
-        checkpointInterval: 0,
-      });
-      return fs.readdirSync('/proc/self/fd').length;
-    };
-    const before = openAs(1);
-    for (let id = 2; id <= 5; id++) assert.equal(openAs(id), before);
-  },
-);

@@ -65,19 +65,13 @@ describe('a link over a socket', () => {
 
   it('ends with a message that is too long', () => {
     const { socket, link, messages, ends } = connected();
-    // Before the other side has introduced itself, 1 kB.
-    socket.emit('data', frame('1'.repeat(1025)).subarray(0, 10));
-    assert.equal(ends(), 1);
-    assert.equal(link.isConnected, false);
-    const other = connected();
-    other.link.trust();
-    other.socket.emit('data', frame(JSON.stringify('x'.repeat(100_000))));
-    assert.equal(other.messages.length, 1);
+    socket.emit('data', frame(JSON.stringify('x'.repeat(100_000))));
+    assert.equal(messages.length, 1);
     const header = Buffer.alloc(4);
     header.writeUInt32BE(2 ** 25 + 1);
-    other.socket.emit('data', header);
-    assert.equal(other.ends(), 1);
-    assert.deepEqual(messages, []);
+    socket.emit('data', header);
+    assert.equal(ends(), 1);
+    assert.equal(link.isConnected, false);
   });
 
   it('ends with a message that is not JSON', () => {
@@ -114,7 +108,6 @@ describe('a link over a socket', () => {
   it('stays if a snapshot is too long for a message, and says so in the answer', async () => {
     const from = connected();
     const to = connected();
-    to.link.trust();
     from.socket.write = (frame, callback) => {
       to.socket.emit('data', frame);
       callback();

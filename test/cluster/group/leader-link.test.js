@@ -9,7 +9,7 @@ const { describe, it, beforeEach } = require('node:test');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 
-const { HolderLink } = require('../../../lib/cluster/group/holder-link.js');
+const { LeaderLink } = require('../../../lib/cluster/group/leader-link.js');
 const { HELLO, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
 
 const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
@@ -46,17 +46,12 @@ describe('the link to the process that aggregates', () => {
 
   function open(t) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    link = new HolderLink(
-      socket,
-      1,
-      { key: '0123456789', id: undefined },
-      {
-        onHello: id => events.push(`hello ${id}`),
-        onRequest: () => {},
-        onSilence: () => events.push('silence'),
-        onEnd: () => events.push('end'),
-      },
-    );
+    link = new LeaderLink(socket, 1, 7, {
+      onWelcome: () => events.push('hello'),
+      onRequest: () => {},
+      onSilence: () => events.push('silence'),
+      onEnd: () => events.push('end'),
+    });
     link.welcome.catch(() => {});
   }
 
@@ -76,45 +71,63 @@ describe('the link to the process that aggregates', () => {
     assert.deepEqual(events, ['silence', 'end']);
   });
 
-  it('ends, but is not silent, if it sends something else than a greeting', t => {
+  it('is silent, too, if it sends something else than a greeting', t => {
     open(t);
-    for (const message of [
-      { type: PING },
-      null,
-      { type: HELLO },
-      { type: HELLO, id: -1 },
-      { type: HELLO, id: '1' },
-    ])
-      socket.receive(message);
-    wait(t, 2100);
-    assert.deepEqual(events, ['end']);
+    for (let i = 0; i < 20; i++) {
+      for (const message of [{ type: PING }, null, 7, { type: PAGE }]) socket.receive(message);
+      wait(t, 100);
+    }
+    assert.deepEqual(events, []);
+    wait(t, 100);
+    assert.deepEqual(events, ['silence', 'end']);
+  });
+
+  it('sends no ping unless a page takes half a second, and then one at a time', async t => {
+    open(t);
+    socket.receive({ type: HELLO });
+    const pings = () => socket.sent.filter(({ type }) => type === PING).length;
+    const page = () => {
+      const pending = link.page(FORMAT, 60_000);
+      pending.catch(() => {});
+    };
+    await new Promise(resolve => setImmediate(resolve));
+    page();
+    wait(t, 400);
+    assert.equal(pings(), 0);
+    page();
+    wait(t, 1000);
+    assert.equal(pings(), 1);
+    socket.receive({ type: PING });
+    wait(t, 500);
+    assert.equal(pings(), 2);
+    socket.destroy();
   });
 
   it('ends within 2.6 seconds if it is stopped at any time before it has sent the page', async t => {
     open(t);
-    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: HELLO });
     const page = link.page(FORMAT, 60_000);
     for (let i = 0; i < 10; i++) {
       wait(t, 1900);
       socket.receive({ type: PING });
     }
-    assert.deepEqual(events, ['hello 7']);
+    assert.deepEqual(events, ['hello']);
     // It was stopped after that: the next ping comes within half a second.
     wait(t, 2600);
-    assert.deepEqual(events, ['hello 7', 'silence', 'end']);
+    assert.deepEqual(events, ['hello', 'silence', 'end']);
     await assert.rejects(page, /has ended/);
   });
 
   it('ends if it says that it does not aggregate, and then nothing', async t => {
     open(t);
-    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: HELLO });
     socket.receive({ type: PAGE, pages: false });
     const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
     await new Promise(resolve => setImmediate(resolve));
     assert.equal(pageIds().length, 1);
     socket.receive({ type: PAGE, pages: false });
     wait(t, 2600);
-    assert.deepEqual(events, ['hello 7', 'silence', 'end']);
+    assert.deepEqual(events, ['hello', 'silence', 'end']);
     for (const page of pages) await assert.rejects(page, /has ended/);
   });
 
@@ -124,7 +137,7 @@ describe('the link to the process that aggregates', () => {
     };
     const request = async () => {
       open(t);
-      socket.receive({ type: HELLO, id: 7 });
+      socket.receive({ type: HELLO });
       const page = link.page(FORMAT, 60_000);
       while (pageIds().length === 0) await Promise.resolve();
       return { page };
@@ -143,7 +156,7 @@ describe('the link to the process that aggregates', () => {
 
   it('does not keep the pages that it has delivered', async t => {
     open(t);
-    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: HELLO });
     v8.setFlagsFromString('--expose-gc');
     const collectGarbage = vm.runInNewContext('gc');
     const delivered = [];
@@ -161,10 +174,10 @@ describe('the link to the process that aggregates', () => {
   });
 
   it('fails a page at once if it cannot be read and the link has ended', async t => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holder-link-'));
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'leader-link-'));
     t.after(() => fs.rmSync(directory, { recursive: true }));
     open(t);
-    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: HELLO });
     socket.receive({ type: PAGE, directory });
     const failed = assert.rejects(link.page(FORMAT, 60_000));
     for (let i = 0; i < 100; i++) await Promise.resolve();

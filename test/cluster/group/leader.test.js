@@ -7,58 +7,58 @@ const os = require('node:os');
 const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
-const { Holder } = require('../../../lib/cluster/group/holder.js');
+const { Leader } = require('../../../lib/cluster/group/leader.js');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
-const { newKey } = require('../../../lib/cluster/group/group-names.js');
+const { newId } = require('../../../lib/cluster/group/group-names.js');
 const { HELLO, PING } = require('../../../lib/cluster/wire/messages.js');
 
-const SPOOL = 'prom-client-cluster-abc';
+const SPOOL = `prom-client-cluster-${'0'.repeat(24)}`;
+const DEAD = 7;
 
 describe('a process that takes over from one that is dead', { skip: process.platform === 'win32' }, () => {
   let place;
   let directory;
-  let holder;
+  let leader;
 
   beforeEach(() => {
-    place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-holder-'));
+    place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-leader-'));
     directory = new GroupDirectory(path.join(place, 'd'));
     directory.open();
-    const dead = newKey();
-    directory.claim(1, dead);
-    directory.generation(1).writeMembers({ next: 8, keys: new Map([[7, dead]]) });
-    fs.mkdirSync(path.join(directory.generation(1).place, SPOOL));
+    directory.claim(1, DEAD);
+    fs.mkdirSync(path.join(directory.placeOf(1), SPOOL));
+    fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, `w${DEAD}-last.snap`), '');
     // The directory is not a young one.
-    fs.writeFileSync(path.join(directory.path, dead), '');
+    fs.writeFileSync(directory.socketOf(DEAD), '');
   });
   afterEach(() => {
-    holder?.close();
-    holder = undefined;
+    leader?.close();
+    leader = undefined;
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function claim(isContinuing, options = () => ({ inPlace: true }), generation = 2) {
-    holder = await Holder.claim({
+  async function elect(isContinuing, options = () => ({ inPlace: true }), generation = 2) {
+    leader = await Leader.elect({
       directory,
       generation,
-      key: newKey(),
+      id: newId(),
       isContinuing,
       options,
+      onRequest: () => {},
       onDeposed: () => {},
     });
   }
 
   it('continues if it has met that while it lived', async () => {
-    await claim(true);
-    assert.ok(fs.existsSync(path.join(directory.generation(2).place, SPOOL)));
+    await elect(true);
+    assert.ok(fs.existsSync(path.join(directory.placeOf(2), SPOOL)));
   });
 
   for (const [what, method, isFailing] of [
-    ['read the list of members', 'openSync', file => path.basename(file) === 'members.json'],
     ['list the files of the dead process', 'readdirSync', file => path.basename(file) === 'g1'],
     ['list the ids of dead processes', 'readdirSync', file => path.basename(file) === SPOOL],
   ]) {
     it(`does not aggregate without the totals and the ids if it cannot ${what}, and continues with them later`, async t => {
-      const totals = path.join(directory.generation(1).place, SPOOL, 'retired.snap');
+      const totals = path.join(directory.placeOf(1), SPOOL, 'retired.snap');
       fs.writeFileSync(totals, 'totals');
       const original = fs[method];
       const failing = t.mock.method(fs, method, (file, ...rest) => {
@@ -66,42 +66,41 @@ describe('a process that takes over from one that is dead', { skip: process.plat
           throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
         return original(file, ...rest);
       });
-      await assert.rejects(claim(true), { code: 'EMFILE' });
+      await assert.rejects(elect(true), { code: 'EMFILE' });
       failing.mock.restore();
       const next = (directory.generations()[0] ?? 0) + 1;
-      await claim(true, undefined, next);
-      const spool = path.join(directory.generation(next).place, SPOOL);
+      await elect(true, undefined, next);
+      const spool = path.join(directory.placeOf(next), SPOOL);
       assert.equal(fs.readFileSync(path.join(spool, 'retired.snap'), 'utf8'), 'totals');
       assert.deepEqual(directory.generations(), [next]);
-      assert.equal(directory.readMembers(next + 1).next, 8);
     });
   }
 
   it('is not held up by what is no directory of snapshot files', async () => {
-    fs.rmSync(path.join(directory.generation(1).place, SPOOL), { recursive: true });
+    fs.rmSync(path.join(directory.placeOf(1), SPOOL), { recursive: true });
     const other = path.join(place, 'other');
     fs.mkdirSync(other);
     fs.writeFileSync(path.join(other, 'retired.snap'), 'of somebody else');
-    fs.symlinkSync(other, path.join(directory.generation(1).place, SPOOL));
-    fs.writeFileSync(directory.generation(2).place, 'no directory');
-    await claim(true, undefined, 3);
-    assert.equal(holder.isCurrent(), true);
-    assert.equal(fs.existsSync(path.join(directory.generation(3).place, SPOOL)), false);
+    fs.symlinkSync(other, path.join(directory.placeOf(1), SPOOL));
+    fs.writeFileSync(directory.placeOf(2), 'no directory');
+    await elect(true, undefined, 3);
+    assert.equal(leader.isCurrent(), true);
+    assert.equal(fs.existsSync(path.join(directory.placeOf(3), SPOOL)), false);
     assert.deepEqual(fs.readdirSync(other), ['retired.snap']);
   });
 
   it('stops as soon as its file is gone: another process has taken over, or somebody has removed the directory', async t => {
-    await claim(true);
-    const deposed = t.mock.method(holder, 'close');
-    assert.equal(holder.isCurrent(), true);
+    await elect(true);
+    const deposed = t.mock.method(leader, 'close');
+    assert.equal(leader.isCurrent(), true);
     fs.rmSync(directory.path, { recursive: true });
-    assert.equal(holder.isCurrent(), false);
+    assert.equal(leader.isCurrent(), false);
     assert.equal(deposed.mock.callCount(), 1);
   });
 
   it('aggregates as soon as it can, if it could not when it took over', async () => {
     let failures = 3;
-    await claim(true, () => {
+    await elect(true, () => {
       if (failures-- > 0) throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
       return { inPlace: true };
     });
@@ -114,17 +113,17 @@ describe('a process that takes over from one that is dead', { skip: process.plat
       bytes.writeUInt32BE(bytes.length - 4, 0);
       socket.emit('data', bytes);
     };
-    holder.accept(socket);
-    receive({ type: HELLO, key: newKey() });
-    assert.deepEqual(socket.sent, [{ type: HELLO, id: 8 }]);
+    leader.accept(socket);
+    receive({ type: HELLO, id: 8 });
+    assert.deepEqual(socket.sent, [{ type: HELLO }]);
     for (let i = 0; i < 3; i++) receive({ type: PING });
-    assert.notEqual(holder.primary, undefined);
+    assert.notEqual(leader.primary, undefined);
   });
 
   it('starts an empty group if it has not', async () => {
-    await claim(false);
+    await elect(false);
     assert.deepEqual(
-      fs.readdirSync(directory.generation(2).place).filter(name => name === SPOOL),
+      fs.readdirSync(directory.placeOf(2)).filter(name => name === SPOOL),
       [],
     );
   });

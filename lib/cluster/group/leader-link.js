@@ -1,0 +1,169 @@
+'use strict';
+
+// Runs in every process of a group, on its event loop. The link to another process that leads: requests of
+// the leader arrive here, the group's page is requested here, and here is noticed that the leader does not
+// answer.
+
+const { SocketLink } = require('../links/socket');
+const { ClusterPages } = require('../worker/cluster-pages');
+const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
+const { unref } = require('../../event-loop/timers');
+const { debug } = require('../../options/debug-log');
+
+// While this process waits for the leader, it looks so often whether it has heard of it, and sends a ping if
+// it has. If it has heard nothing at so many looks in a row (2 seconds), the leader is stopped, or its event
+// loop is held: another process takes over. Before the last look, what has arrived meanwhile is read, because
+// this process may have been stopped.
+const LOOK_MILLISECONDS = 500;
+const MAX_SILENT_LOOKS = 4;
+const LAST_CHANCE_MILLISECONDS = 100;
+
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
+
+/**
+ * @typedef {object} LeaderEvents
+ * @property {() => void} onWelcome called when the leader has answered
+ * @property {(message: any) => void} onRequest called with messages of type REQUEST and WELCOME
+ * @property {() => void} onSilence called when the leader does not answer; the link ends
+ * @property {() => void} onEnd called once, whichever side ends the link
+ */
+
+class LeaderLink {
+  #link;
+  #events;
+  #pages;
+  #isWelcome = false;
+  /** Whether the leader has sent anything since the last look. */
+  #isHeard = false;
+  #silentLooks = 0;
+  /** How many callers wait for the leader. */
+  #waiting = 0;
+  /** @type {NodeJS.Timeout | undefined} until the next look */
+  #timer = undefined;
+  /** @type {(value?: unknown) => void} */
+  #onWelcome = () => {};
+  /** @type {(error: Error) => void} */
+  #onEnded = () => {};
+
+  /**
+   * @param {import('node:net').Socket} socket connected to the leader
+   * @param {number} generation of the leader
+   * @param {number} id of this process
+   * @param {LeaderEvents} events
+   */
+  constructor(socket, generation, id, events) {
+    this.generation = generation;
+    this.#events = events;
+    const welcome = new Promise((resolve, reject) => {
+      this.#onWelcome = resolve;
+      this.#onEnded = reject;
+    });
+    this.#link = new SocketLink(socket, {
+      onMessage: message => this.#receive(message),
+      onEnd: () => {
+        const error = new Error('the link to the process that aggregates has ended');
+        this.#onEnded(error);
+        this.#pages.rejectAll(error);
+        events.onEnd();
+      },
+    });
+    this.#pages = new ClusterPages({
+      id,
+      isConnected: () => this.isConnected,
+      send: (message, onSent) => this.send(message, onSent),
+    });
+    // Whoever leads the group aggregates.
+    this.#pages.receive({ type: PAGE, pages: true });
+    this.send({ type: HELLO, id });
+    /** Resolved when the leader has answered; rejected when the link ends before. */
+    this.welcome = this.#watched(welcome);
+  }
+
+  get isConnected() {
+    return this.#link.isConnected;
+  }
+
+  /**
+   * @param {object} message
+   * @param {() => void} [onSent] called when it was sent, or cannot be
+   */
+  send(message, onSent) {
+    this.#link.send(message, onSent);
+  }
+
+  close() {
+    this.#link.close();
+  }
+
+  /**
+   * The group's page, from the leader.
+   *
+   * @param {Format} format
+   * @param {number} timeout milliseconds after which the last known numbers of missing members are used
+   * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+   */
+  page(format, timeout) {
+    return this.#watched(this.#pages.page(format, timeout));
+  }
+
+  /** @param {unknown} message */
+  #receive(message) {
+    if (!hasType(message)) return;
+    // Whoever greets otherwise does not answer.
+    if (!this.#isWelcome && message.type !== HELLO) return;
+    this.#isHeard = true;
+    if (!this.#isWelcome) {
+      this.#isWelcome = true;
+      this.#events.onWelcome();
+      this.#onWelcome();
+    } else if ([REQUEST, WELCOME, PAGE].includes(message.type)) {
+      // If pages failed because it says that it does not aggregate, nobody would wait for an answer, and one
+      // that does not answer would never be replaced.
+      this.#pages.receive({ ...message, pages: true });
+      if (message.type !== PAGE) this.#events.onRequest(message);
+    }
+  }
+
+  /**
+   * Ends the link if the leader sends nothing for some time, while a promise is pending.
+   *
+   * @template T
+   * @param {Promise<T>} promise
+   * @returns {Promise<T>}
+   */
+  async #watched(promise) {
+    if (this.#waiting++ === 0) {
+      // A greeting is an answer to ours, and the first ping is sent at the first look.
+      this.#isHeard = this.#isWelcome;
+      this.#silentLooks = 0;
+      this.#lookLater();
+    }
+    try {
+      return await promise;
+    } finally {
+      if (--this.#waiting === 0) clearTimeout(this.#timer);
+    }
+  }
+
+  #lookLater() {
+    const wait = this.#silentLooks < MAX_SILENT_LOOKS ? LOOK_MILLISECONDS : LAST_CHANCE_MILLISECONDS;
+    this.#timer = unref(setTimeout(() => this.#look(), wait));
+  }
+
+  #look() {
+    if (this.#isHeard) {
+      this.#isHeard = false;
+      this.#silentLooks = 0;
+      this.send({ type: PING });
+    } else if (++this.#silentLooks > MAX_SILENT_LOOKS) {
+      debug('generation %d does not answer', this.generation);
+      this.#events.onSilence();
+      this.close();
+      return;
+    }
+    this.#lookLater();
+  }
+}
+
+module.exports = { LeaderLink };
