@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in the process that aggregates a group from now on, on its event loop. Takes over the directory of
-// snapshot files of an earlier holder, which is dead or stopped.
+// snapshot files of an earlier leader, which is dead or stopped.
 
 const fs = require('node:fs');
 const { removeDirectory } = require('./sweep');
