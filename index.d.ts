@@ -1155,7 +1155,10 @@ export namespace Pushgateway {
 // ---------------------------------------------------------------------------------------------- remote write
 
 export interface RemoteWriteOptions {
-  /** For all series that do not have a label of that name. `instance` is required, and `job` is usual. */
+  /**
+   * For all series that do not have a label of that name. `instance` is required, `job` is usual, and `le` and
+   * `quantile` are not possible.
+   */
   labels: { instance: string; [name: string]: string };
   /** Such as `Authorization`. */
   headers?: { [name: string]: string };
