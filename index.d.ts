@@ -1156,7 +1156,7 @@ export namespace Pushgateway {
 
 export interface RemoteWriteOptions {
   /**
-   * For all series that do not have a label of that name. `instance` is required, `job` is usual, and `le` and
+   * For all series that do not have a label of that name. `instance` is required, `job` is usual; `le` and
    * `quantile` are not possible.
    */
   labels: { instance: string; [name: string]: string };
