@@ -45,7 +45,11 @@ class Gauge extends Metric {
   set(labels, value) {
     const hasLabels = isObject(labels);
     if (!hasLabels && isObject(value)) adviseOnOrder(this, 'set');
-    setRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels);
+    const number = hasLabels ? value : labels;
+    if (typeof number !== 'number') throw notANumber(number);
+    const table = tableOf(this);
+    const row = locate(this, table, hasLabels ? labels : NO_LABELS);
+    table.pageOf(row)[table.offsetOf(row)] = number;
   }
 
   /**
@@ -55,9 +59,7 @@ class Gauge extends Metric {
    * @throws {Error} if a label is not one of `labelNames`
    */
   inc(labels, value) {
-    const hasLabels = isObject(labels);
-    if (!hasLabels && isObject(value)) adviseOnOrder(this, 'inc');
-    addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, 1);
+    addToRow(this, labels, value, 1);
   }
 
   /**
@@ -68,9 +70,7 @@ class Gauge extends Metric {
    * @throws {Error} if a label is not one of `labelNames`
    */
   dec(labels, value) {
-    const hasLabels = isObject(labels);
-    if (!hasLabels && isObject(value)) adviseOnOrder(this, 'dec');
-    addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, -1);
+    addToRow(this, labels, value, -1);
   }
 
   /**
@@ -172,26 +172,16 @@ function copyOf({ inc, dec, set, setToCurrentTime, startTimer }) {
 
 /**
  * @param {Gauge} gauge
- * @param {Labels} labels
- * @param {unknown} value
- */
-function setRow(gauge, labels, value) {
-  if (typeof value !== 'number') throw notANumber(value);
-  const table = tableOf(gauge);
-  const row = locate(gauge, table, labels);
-  table.pageOf(row)[table.offsetOf(row)] = value;
-}
-
-/**
- * @param {Gauge} gauge
- * @param {Labels} labels
+ * @param {unknown} labels or the delta
  * @param {unknown} delta
  * @param {1 | -1} sign
  */
 function addToRow(gauge, labels, delta, sign) {
-  const number = deltaOf(gauge, delta, sign);
+  const hasLabels = isObject(labels);
+  if (!hasLabels && isObject(delta)) adviseOnOrder(gauge, sign === 1 ? 'inc' : 'dec');
+  const number = deltaOf(gauge, hasLabels ? delta : labels, sign);
   const table = tableOf(gauge);
-  const row = locate(gauge, table, labels);
+  const row = locate(gauge, table, hasLabels ? labels : NO_LABELS);
   table.pageOf(row)[table.offsetOf(row)] += sign * number;
 }
 

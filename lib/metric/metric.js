@@ -114,8 +114,10 @@ class Metric {
    * @returns {Promise<object>}
    */
   async get() {
-    const hook = runCollect(this);
-    if (hook !== undefined) await hook;
+    /** @type {any} */
+    const hook = this.collect ? this.collect() : undefined;
+    // Otherwise read in the same turn, because the program may reset it right after get().
+    if (typeof hook?.then === 'function') await hook;
     const { name, help, aggregator } = this;
     const { type } = /** @type {any} */ (this);
     // The order of the keys is prom-client's.
@@ -389,18 +391,6 @@ function notANumber(value, given = value) {
   return Object.is(value, given)
     ? new TypeError(message)
     : explainedError(TypeError, message, `, got ${printed(given)}`);
-}
-
-/**
- * Runs a metric's `collect` hook, if it has one.
- *
- * @param {{collect?: Function}} metric
- * @returns {PromiseLike<unknown> | undefined} what has to be awaited; if undefined, the caller reads the
- *   metric in the same turn, because the program may reset it right after get()
- */
-function runCollect(metric) {
-  const result = metric.collect ? metric.collect() : undefined;
-  return typeof result?.then === 'function' ? result : undefined;
 }
 
 module.exports = {

@@ -164,15 +164,6 @@ function samplesOf({ kind, marks }) {
 
 /**
  * @param {Layout} layout
- * @returns {number} samples per row, without a list of them
- */
-function sampleCountOf({ kind, marks }) {
-  const { rules, isCumulative } = kindOf({ kind });
-  return marks.length + rules.length + (isCumulative ? 1 : 0);
-}
-
-/**
- * @param {Layout} layout
  * @returns {Rule[] | undefined} by column; undefined if all are added up
  */
 function rulesOf(layout) {
@@ -298,7 +289,6 @@ module.exports = {
   layoutFrom,
   widthOf,
   samplesOf,
-  sampleCountOf,
   rulesOf,
   columnMap,
   unionOf,

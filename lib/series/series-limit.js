@@ -37,11 +37,6 @@ class SeriesLimit {
     this.counter = new Float64Array(1);
   }
 
-  /** At how many live rows the table is full. */
-  get fullAt() {
-    return this.row === NO_ROW ? this.#maxSeries : this.#maxSeries + 1;
-  }
-
   /**
    * The row of a label set in a table that is full.
    *
@@ -75,7 +70,7 @@ class SeriesLimit {
   /** @param {number} row that is the overflow series from now on; -1 for none */
   setRow(row) {
     this.row = row;
-    this.#table.fullAt = this.fullAt;
+    this.#table.fullAt = row === NO_ROW ? this.#maxSeries : this.#maxSeries + 1;
   }
 
   get #index() {
