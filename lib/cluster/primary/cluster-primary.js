@@ -320,7 +320,7 @@ class ClusterPrimary {
     for (const workerId of workerIds) {
       if (workerId === OWN_ID) this.#own?.timeOut(waited);
       else if (this.#threads !== undefined) this.#threads.timeOut(workerId, waited);
-      else this.#requests.timeOut(this.#roster.get(workerId), waited);
+      else this.#requests.timeOut(this.#roster.get(workerId));
     }
   }
 

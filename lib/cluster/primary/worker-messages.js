@@ -94,7 +94,6 @@ class WorkerMessages {
    * @param {any} message
    */
   #onReady(record, message) {
-    record.hasReplied = true;
     this.#noteCheckpointInterval(record, readCheckpointInterval(message));
   }
 
@@ -131,7 +130,7 @@ class WorkerMessages {
     const now = performance.now();
     if (record.error === undefined) record.answeredAt = now;
     // Whatever the worker says, they began after it was asked.
-    const hooksBegan = Math.max(now - readHookMilliseconds(message), record.askedAt);
+    const hooksBegan = Math.max(now - readHookMilliseconds(message), record.requestedAt);
     this.#onAnswered(workerId, record.error === undefined, hooksBegan);
   }
 

@@ -25,16 +25,8 @@ class WorkerRecord {
   deadline = 0;
   /** When it was first sent, by performance.now(). */
   requestedAt = 0;
-  /** The longest time that a scrape has waited for it and timed out, in milliseconds. */
-  longestWait = 0;
-  /** Whether it has replaced a request that had timed out. */
-  isRenewed = false;
-  /** Milliseconds until the same request may be sent again. */
-  pause = 0;
-  /** Whether that request has missed a deadline. */
+  /** Whether it has missed a deadline, or could not be reached, and has not answered since. */
   timedOut = false;
-  /** Whether the worker has ever sent a message of ours. */
-  hasReplied = false;
   /** When it last answered, by performance.now(). */
   answeredAt = -Infinity;
   /** Whether a page has ever had numbers of it. */

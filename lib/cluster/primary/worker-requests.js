@@ -1,19 +1,17 @@
 'use strict';
 
 // Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker,
-// all scrapes share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline
-// was a short one.
+// and all scrapes share it. A scrape waits for a worker until it has had the scrape's timeout since it was
+// first asked, so one that hangs costs one deadline, and one that has missed a short deadline is waited for
+// by scrapes with a longer one.
 
-const { isLonger } = require('../../source/collect-hooks');
 const { REQUEST } = require('../wire/messages');
 const { send, ownFields } = require('./worker-record');
 const { debug } = require('../../options/debug-log');
 
-// Pauses before an unresponsive worker is sent the same request again: one that has never replied, and one
-// that has. The pauses of the latter double, because messages queue up in a stopped process.
-const REPEAT_MILLISECONDS = 1000;
-const REPEAT_REPLIED_MILLISECONDS = 5000;
-const LONGEST_PAUSE_MILLISECONDS = 300_000;
+// After this time, an unresponsive worker is sent the same request again. Not with each scrape, because
+// messages queue up in a stopped process.
+const REPEAT_MILLISECONDS = 5000;
 
 // A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
 // waits for it.
@@ -48,23 +46,19 @@ class WorkerRequests {
    * @returns {number} milliseconds that the scrape waits for this worker; 0 if it does not
    */
   ask(record, timeout, fields) {
+    const now = this.#now();
     if (record.outstanding === 0) {
-      record.requestedAt = this.#now();
-      record.longestWait = 0;
-      record.isRenewed = false;
-      record.pause = record.hasReplied ? REPEAT_REPLIED_MILLISECONDS : REPEAT_MILLISECONDS;
-      return this.#askAnew(record, timeout, fields) ? timeout : 0;
+      record.outstanding = this.#nextId++;
+      record.requestedAt = now;
+      this.#send(record, timeout, fields);
+      return record.outstanding === 0 ? 0 : timeout;
     }
-    if (!record.timedOut) return timeout;
-    const left = record.requestedAt + UNRESPONSIVE_MILLISECONDS - this.#now();
-    if (left > 0 && isLonger(timeout, record.longestWait)) {
-      // A new request, because the answer to the one that has timed out may be older than this call.
-      if (!record.isRenewed && !this.#askAnew(record, timeout, fields)) return 0;
-      record.isRenewed = true;
-      return Math.min(timeout, left);
-    }
-    this.#repeat(record, timeout, fields);
-    return 0;
+    const patience = record.timedOut ? Math.min(timeout, UNRESPONSIVE_MILLISECONDS) : timeout;
+    const left = record.requestedAt + patience - now;
+    // Node drops what is sent to a process that does not listen yet, so a worker that has never replied may
+    // have loaded the library since. One that has replied may have lost the request.
+    if (left <= 0 && now - record.askedAt >= REPEAT_MILLISECONDS) this.#send(record, timeout, fields);
+    return Math.max(left, 0);
   }
 
   /**
@@ -83,12 +77,10 @@ class WorkerRequests {
    * Notes that a scrape has waited for the worker and timed out.
    *
    * @param {WorkerRecord | undefined} record
-   * @param {number} waited milliseconds
    */
-  timeOut(record, waited) {
+  timeOut(record) {
     if (record === undefined || record.outstanding === 0) return;
     record.timedOut = true;
-    record.longestWait = Math.max(record.longestWait, waited);
     debug('worker %d does not answer in time', record.worker.id);
   }
 
@@ -103,36 +95,7 @@ class WorkerRequests {
     if (record.outstanding === 0 || requestId !== record.outstanding) return false;
     record.outstanding = 0;
     record.timedOut = false;
-    record.hasReplied = true;
     return true;
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {number} timeout
-   * @param {RequestFields} fields
-   * @returns {boolean} false if the request could not be sent
-   */
-  #askAnew(record, timeout, fields) {
-    record.outstanding = this.#nextId++;
-    this.#send(record, timeout, fields);
-    return record.longestWait < Infinity;
-  }
-
-  /**
-   * Node drops what is sent to a process that does not listen yet, so a worker that has never replied may
-   * have loaded the library since. One that has replied may have lost the request. No scrape waits for
-   * either.
-   *
-   * @param {WorkerRecord} record
-   * @param {number} timeout
-   * @param {RequestFields} fields
-   */
-  #repeat(record, timeout, fields) {
-    if (this.#now() - record.askedAt < record.pause) return;
-    const longest = record.hasReplied ? LONGEST_PAUSE_MILLISECONDS : REPEAT_MILLISECONDS;
-    record.pause = Math.min(record.pause * 2, longest);
-    this.#send(record, timeout, fields);
   }
 
   /**
@@ -148,10 +111,10 @@ class WorkerRequests {
     record.overIpc = false;
     const request = { type: REQUEST, requestId, exitName, known: position, timeout, ...fields, directory };
     send(worker, { ...request, ...ownFields(record) }, error => {
-      if (!error) return;
-      // It is sent again after the pause.
+      if (!error || record.outstanding !== requestId) return;
+      // The next scrape asks again.
+      record.outstanding = 0;
       record.timedOut = true;
-      record.longestWait = Infinity;
       this.#onUnreachable(worker.id);
     });
   }
