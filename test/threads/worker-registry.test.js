@@ -526,6 +526,34 @@ describe('WorkerRegistry', () => {
     await other.shutdown();
   });
 
+  it('WorkerRegistry and a cluster that includes its primary both show threads, also those that have ended', async t => {
+    const ended = await start(
+      ['inc', { kind: 'a', value: 2 }],
+      ['summarize', { value: 7 }],
+      ['set', { value: 1 }],
+    );
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
+    const cluster = new AggregatorRegistry({ includePrimary: true, inPlace: true, timeout: 60_000 });
+    t.after(() => cluster.close());
+    const shown = (/** @type {string} */ page) => page.match(/^(jobs|sizes|queue).*$/gm);
+    const pages = () => Promise.all([registry.workerMetrics(), cluster.clusterMetrics()]);
+    assert.deepEqual(...(await pages()).map(shown));
+    await start(['inc', { kind: 'a', value: 20 }], 'hook', 'custom');
+    await ended.terminate();
+    for (;;) {
+      const [own, ofCluster] = await pages();
+      assert.equal(valueOf(own, 'jobs_total{kind="a"}'), 22);
+      assert.equal(valueOf(own, 'sizes{quantile="0.5"}'), 7);
+      assert.deepEqual(shown(ofCluster), shown(own));
+      // A thread that does not begin in time is shown with the values before.
+      const hooked = [own, ofCluster].flatMap(page => [
+        valueOf(page, 'hooked'),
+        valueOf(page, 'custom_size'),
+      ]);
+      if (hooked.every(value => value === 7)) break;
+    }
+  });
+
   it('WorkerRegistry shows nothing where there are no metrics', async () => {
     assert.equal(await registry.workerMetrics(), '');
     const request = new Request('http://localhost/metrics');
