@@ -66,6 +66,19 @@ function reply(id, result, bodies = []) {
   port.postMessage({ op: 'done', id, result }, memory);
 }
 
+/** Whether the logs of threads are about to be read. */
+let isReading = false;
+
+/** @param {any} message */
+function handle(message) {
+  try {
+    perform(message);
+  } catch (error) {
+    // The state may be half changed: another thread takes over, and the scrape is tried again in it.
+    port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
+  }
+}
+
 /** @param {any} message its op is a method of the aggregator, which has `args` */
 function perform({ op, args, id }) {
   switch (op) {
@@ -80,7 +93,14 @@ function perform({ op, args, id }) {
       break;
     }
     case 'share':
-      runThrough(aggregator.share(args[0], args[1]));
+      aggregator.share(args[0], args[1]);
+      // After the messages that wait: they may say that the thread has joined again.
+      if (!isReading) setImmediate(() => handle({ op: 'readLogs' }));
+      isReading = true;
+      break;
+    case 'readLogs':
+      isReading = false;
+      runThrough(aggregator.readLogs());
       break;
     case 'render': {
       const result = runThrough(aggregator.render(args[0]));
@@ -119,14 +139,7 @@ async function close(id) {
 }
 
 const opened = aggregator.open().then(() => {
-  port.on('message', message => {
-    try {
-      perform(message);
-    } catch (error) {
-      // The state may be half changed: another thread takes over, and the scrape is tried again in it.
-      port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
-    }
-  });
+  port.on('message', handle);
   port.postMessage({ op: 'ready' });
   lowerPriority();
 });

@@ -193,10 +193,14 @@ class Aggregator {
    *
    * @param {number} id
    * @param {import('../store/thread-series').ThreadParts} parts
-   * @returns {Generator<void>}
    */
   share(id, parts) {
-    return this.#store.share(id, parts);
+    this.#store.share(id, parts);
+  }
+
+  /** @returns {Generator<void>} see ClusterStore.readLogs() */
+  readLogs() {
+    return this.#store.readLogs();
   }
 
   /** @param {number} id of a thread that has joined again, and is shown with another one */

@@ -54,7 +54,7 @@ class InPlaceBackend {
    * @param {...any} args
    */
   send(op, ...args) {
-    this.#enqueue(() => (op === 'share' ? runInSlices(this.#call(op, args)) : this.#call(op, args)));
+    this.#enqueue(() => this.#call(op, args));
   }
 
   /**

@@ -128,17 +128,23 @@ class ClusterStore {
    *
    * @param {number} id the thread's, as that of a worker
    * @param {import('./thread-series').ThreadParts} parts
-   * @returns {Generator<void>} yields where a slice may end
    */
-  *share(id, parts) {
+  share(id, parts) {
     let thread = this.#threads.get(id);
     if (thread === undefined) {
       thread = new ThreadSeries(id, (stage, name, error) => this.countFailure(stage, name, error));
       this.#threads.set(id, thread);
     }
     thread.add(parts);
-    // So that a page has little left to read.
-    yield* thread.read();
+  }
+
+  /**
+   * Reads the logs of all threads of this process, so that a page has little left to read.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *readLogs() {
+    for (const thread of [...this.#threads.values()]) yield* thread.read();
   }
 
   /**

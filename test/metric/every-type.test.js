@@ -212,7 +212,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
           const memories = memory === undefined ? [] : [[memoryNumber, memory]];
           if (join !== undefined) mirror = new ThreadMirror();
           mirror.add({ chunks, memories });
-          runThrough(own.share(1, { chunks, memories }));
+          own.share(1, { chunks, memories });
         }
         runThrough(mirror.read());
         runThrough(own.readThreads());
