@@ -149,9 +149,11 @@ class TupleTable {
 
   #startMove() {
     while (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
+    // First: there may be no memory for them.
+    const slots = new Int32Array(this.#slots.length * 2);
     this.#oldSlots = this.#slots;
     this.#moved = 0;
-    this.#slots = new Int32Array(this.#oldSlots.length * 2);
+    this.#slots = slots;
   }
 
   /** @param {Int32Array} oldSlots */
