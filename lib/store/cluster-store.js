@@ -87,6 +87,13 @@ class ClusterStore {
     return this.#workers.values();
   }
 
+  /** @param {ThreadSeries} thread that has ended */
+  *#captured(thread) {
+    yield* thread.read();
+    thread.capture();
+    yield* thread.readDigests();
+  }
+
   get #all() {
     return [...this.#workers.values(), ...this.#threads.values()];
   }
@@ -153,7 +160,10 @@ class ClusterStore {
    * @returns {Generator<void>} yields where a slice may end
    */
   *readThreads() {
-    for (const thread of [...this.#threads.values()]) yield* thread.refresh();
+    yield* this.readLogs();
+    const threads = [...this.#threads.values()];
+    for (const thread of threads) thread.capture();
+    for (const thread of threads) yield* thread.readDigests();
   }
 
   /**
@@ -202,7 +212,7 @@ class ClusterStore {
     if (this.#closed.has(workerId)) return false;
     this.#close(workerId);
     const thread = this.#threads.get(workerId);
-    if (thread !== undefined) runThrough(thread.refresh());
+    if (thread !== undefined) runThrough(this.#captured(thread));
     const worker = thread ?? this.#workers.get(workerId);
     this.forget(workerId);
     if (worker === undefined) return false;

@@ -7,6 +7,7 @@ const { ThreadMirror } = require('../source/thread-mirror');
 const { viewOf } = require('../registry/metric-view');
 const { TableSource } = require('./table-source');
 const { jsonSource, problemOf } = require('./worker-series');
+const { liveRows } = require('./source-rows');
 
 /** @typedef {import('./cluster-family').Source} Source */
 
@@ -18,12 +19,30 @@ const { jsonSource, problemOf } = require('./worker-series');
  * }} ThreadParts
  */
 
+/**
+ * One metric: its source, and what was copied last.
+ *
+ * @typedef {object} TableCopy
+ * @property {[string, string][]} defaults
+ * @property {TableSource} source
+ * @property {Float64Array[]} pages
+ * @property {Digest[]} digests by row
+ */
+
+/** @typedef {{version: number, centroids: Float64Array}} Digest */
+
 class ThreadSeries {
   #mirror = new ThreadMirror();
-  /** @type {WeakMap<object, {defaults: [string, string][], source: TableSource}>} by metric */
+  /** @type {WeakMap<object, TableCopy>} by metric */
   #tables = new WeakMap();
   /** @type {import('../source/failure-counts').Failure[]} of its hooks */
   #hookFailures = [];
+  /**
+   * Summaries whose digests are to be read.
+   *
+   * @type {{source: Source, digests: Digest[], digestOf: (row: number) => any}[]}
+   */
+  #summaries = [];
   #onUnreadable;
 
   /**
@@ -62,13 +81,8 @@ class ThreadSeries {
     return this.#mirror.read();
   }
 
-  /**
-   * Reads all of the thread as it is now.
-   *
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *refresh() {
-    yield* this.#mirror.read();
+  /** Copies all numbers as they are now: other metrics must not be of another moment. */
+  capture() {
     /** @type {Source[]} */
     const sources = [];
     const failures = [...this.#hookFailures];
@@ -83,11 +97,26 @@ class ThreadSeries {
         }
         const overflows = viewOf(metric)?.table.overflowCount ?? 0;
         if (overflows > 0) failures.push(['max-series', metric.name, overflows]);
-        yield;
       }
     }
     this.sources = sources;
     this.failures = failures;
+  }
+
+  /**
+   * Reads the digests that have changed.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *readDigests() {
+    for (const { source, digests, digestOf } of this.#summaries.splice(0)) {
+      for (const row of liveRows(source)) {
+        const digest = digestOf(row);
+        const { version } = digest;
+        if (digests[row]?.version !== version) digests[row] = { version, centroids: digest.centroids };
+        yield;
+      }
+    }
   }
 
   /**
@@ -107,14 +136,20 @@ class ThreadSeries {
     if (table?.defaults !== defaults) {
       const problem = problemOf(view);
       if (problem !== undefined) throw new RangeError(problem);
-      table = { defaults, source: new TableSource(view, this.id, defaults) };
+      table = { defaults, source: new TableSource(view, this.id, defaults), pages: [], digests: [] };
       this.#tables.set(metric, table);
     }
-    return table.source.read({
-      // It has what is read of a source's digest.
-      digestOf: digestOf && (row => /** @type {any} */ (digestOf(row))),
+    const { pages, digests } = table;
+    const source = table.source.read({
+      digestOf: digestOf && (row => digests[row]),
       exemplars: exemplars && (() => placed(exemplars)),
     });
+    source.pages.forEach((page, i) => {
+      if (pages[i]?.length === page.length) pages[i].set(page);
+      else pages[i] = page.slice();
+    });
+    if (digestOf !== undefined) this.#summaries.push({ source, digests, digestOf });
+    return { ...source, pages };
   }
 }
 

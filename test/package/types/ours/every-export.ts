@@ -160,7 +160,6 @@ const cluster = new AggregatorRegistry(prometheusContentType, options);
 const byItsOtherName: ClusterRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
 const threadOptions: WorkerRegistryOptions = {
   timeout: 1000,
-  directory: '/tmp',
   inPlace: true,
   thread: 'file',
 };
