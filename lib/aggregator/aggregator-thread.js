@@ -32,7 +32,6 @@ const NICENESS = 10;
 const aggregator = new Aggregator({
   ...workerData,
   lock: true,
-  retain: true,
   onDirectory: directory => port.postMessage({ op: 'directory', directory }),
   onRetired: (workerIds, totals) => {
     const memory = totals === undefined ? [] : [/** @type {ArrayBuffer} */ (totals.buffer)];

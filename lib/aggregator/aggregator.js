@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads
-// snapshots, applies them to the cluster store, and writes the page.
+// what workers have written, applies it to the cluster store, and writes the page.
 
 const { ClusterStore } = require('../store/cluster-store');
 const { sampleFamily } = require('../exposition/sample-family');
@@ -10,8 +10,7 @@ const { CurrentSpool } = require('./current-spool');
 const { PageWriter } = require('./page-writer');
 const { PushSessions } = require('./push-sessions');
 const { WorkerAnswers } = require('./worker-answers');
-const { Retirement, filesOf } = require('./retirement');
-const { isExitFile } = require('../spool/file-names');
+const { Retirement } = require('./retirement');
 const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
 
@@ -28,8 +27,9 @@ const { debug } = require('../options/debug-log');
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../source/series-journal').JournalPosition | undefined][]} positions what the
- *   primary has of each worker's journal
+ * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the aggregator
+ *   has of each worker's log
+ * @property {[number, string][]} badLogs by worker: name of the log that cannot be used
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
@@ -58,8 +58,6 @@ const { debug } = require('../options/debug-log');
 /**
  * @typedef {object} HostOptions
  * @property {boolean} lock see Spool.open
- * @property {boolean} [retain] whether to retain the workers' last snapshots for a thread that is started
- *   later
  * @property {(directory: string) => void} onDirectory called when the spool's directory changes; '' if no
  *   directory can be written
  * @property {import('./retirement').OnSaved} onRetired called when the totals of dead workers have been saved
@@ -89,13 +87,14 @@ class Aggregator {
   constructor(options) {
     this.#options = options;
     this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
-    this.#current = new CurrentSpool(options, () => this.#onReopened());
+    this.#current = new CurrentSpool(options, () => this.#retirement.save());
     const onRefused = (/** @type {string} */ reason, /** @type {unknown} */ error) =>
       this.#refuse(reason, error);
     this.#answers = new WorkerAnswers(this.#store, this.#current, onRefused);
     this.#retirement = new Retirement({
       store: this.#store,
       spool: () => this.#current.spool,
+      readLog: (...range) => this.#answers.readLog(...range),
       onRefused,
       onSaved: options.onRetired,
     });
@@ -131,39 +130,19 @@ class Aggregator {
   }
 
   /**
-   * Restores a living worker from its last snapshot, and reads the files that the earlier thread had not read
-   * yet.
+   * Restores a living worker from the files that it has written.
    *
    * @param {number} workerId
+   * @throws {unknown} if one of them cannot be read at the moment
    */
   #restoreWorker(workerId) {
-    const { spool, lastSnapshots } = this.#current;
     if (this.#store.isClosed(workerId)) {
-      spool?.unlinkAllOf(workerId);
+      this.#current.spool?.unlinkAllOf(workerId);
       return;
     }
-    try {
-      for (const snapshot of lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
-    } catch (error) {
-      this.#refuseUnlessLater('restore-worker', error);
-    }
-    for (const file of filesOf(spool, workerId)) {
-      if (!isExitFile(file)) this.answer({ workerId, file });
-    }
-    // If it has died, the earlier thread may have shown its exit snapshot.
-    this.#retirement.readFilesOf(workerId);
-    // If only its label sets could be read, a page without its numbers is not complete.
-    if (this.#store.worker(workerId)?.sources.length === 0) this.#store.forget(workerId);
-    this.#answers.again.delete(workerId);
-  }
-
-  #onReopened() {
-    // Nothing is retained in a new one, and what is on a page must not depend on this process's memory.
-    for (const worker of this.#store.workers()) {
-      worker.requestFullDictionary();
-      if (this.#current.lastSnapshots !== undefined) this.#answers.again.add(worker.id);
-    }
-    this.#retirement.save();
+    const { files, later } = this.#retirement.readFilesOf(workerId);
+    if (later !== undefined) throw later;
+    this.#answers.keep(workerId, files);
   }
 
   /** @param {Answer} answer of a worker, or of the primary itself */
@@ -185,7 +164,6 @@ class Aggregator {
   retire(workerId, death) {
     if (!this.#retirement.retire(workerId, death)) return;
     this.#answers.forget(workerId);
-    this.#current.lastSnapshots?.forget(workerId);
   }
 
   /**
@@ -253,7 +231,8 @@ class Aggregator {
    */
   #outcome(again, start) {
     return {
-      positions: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
+      positions: Array.from(this.#store.workers(), ({ id, position }) => [id, position]),
+      badLogs: [...this.#answers.badLogs],
       again,
       unreadable: [...this.#answers.unreadable],
       refused: [...this.refused],

@@ -1,9 +1,8 @@
 'use strict';
 
-// Runs with the aggregator. The spool in use, and the snapshots of living workers that it retains. One that
-// is lost is replaced; one that could not be created is tried again.
+// Runs with the aggregator. The spool in use. One that is lost is replaced; one that could not be created is
+// tried again.
 
-const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
 const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
@@ -18,11 +17,6 @@ class CurrentSpool {
   #onReopened;
   /** @type {Spool | undefined} */
   #spool = undefined;
-  /**
-   * @type {LastSnapshots | undefined} what is retained for the next thread; undefined if there will be none,
-   *   or without a spool
-   */
-  lastSnapshots = undefined;
   /** @type {Promise<void>} directories are replaced one after the other */
   #replaced = Promise.resolve();
   #pause = FIRST_PAUSE_MILLISECONDS;
@@ -51,18 +45,17 @@ class CurrentSpool {
    * @throws {NodeJS.ErrnoException} if the directory of an earlier thread may be continued later
    */
   async open(adopt, name) {
-    const { directory, fallbacks, lock, retain, onDirectory, inMemory } = this.#options;
+    const { directory, fallbacks, lock, onDirectory, inMemory } = this.#options;
     if (inMemory) return;
     try {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
       this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });
-      if (retain) this.lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
       if (adopt !== undefined && isTransient(error)) throw error;
       debug('snapshots come over IPC: %s', error);
-      this.#spool = this.lastSnapshots = undefined;
+      this.#spool = undefined;
       onDirectory('');
       this.#tryLater(() => this.#reopen());
     }

@@ -33,8 +33,6 @@ class InPlaceBackend {
       ...options,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
-      // The next holder of a group needs the workers' snapshots.
-      retain: options.groupFacts !== undefined,
       onDirectory,
       onRetired,
     });

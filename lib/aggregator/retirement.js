@@ -4,7 +4,6 @@
 // spool, for the next thread, before it removes the files of the dead workers.
 
 const { RETIRED_FILE } = require('../spool/sweep');
-const { isExitFile, isUnfinished } = require('../spool/file-names');
 const { fromBase64 } = require('../source/byte-buffers');
 const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
@@ -19,9 +18,6 @@ const GIVE_UP_MILLISECONDS = 300_000;
 const GIVE_UP_FAILURES = 5;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
-// Used in place of a file's name.
-const OVER_IPC = 'the snapshot over IPC';
-
 /** @typedef {import('../spool/spool').Spool} Spool */
 
 /**
@@ -29,7 +25,7 @@ const OVER_IPC = 'the snapshot over IPC';
  *
  * @typedef {object} Death
  * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
- * @property {string} [lastSnapshot] that it has sent over IPC, base64
+ * @property {string} [lastSnapshot] that it has sent over IPC, in base64: columns and the end of their log
  */
 
 /**
@@ -42,6 +38,7 @@ const OVER_IPC = 'the snapshot over IPC';
 class Retirement {
   #store;
   #spool;
+  #readLog;
   #onRefused;
   #onSaved;
   #now;
@@ -66,15 +63,17 @@ class Retirement {
    * @param {import('../store/cluster-store').ClusterStore} options.store
    * @param {() => Spool | undefined} options.spool the current spool; undefined if no directory can be
    *   written
+   * @param {(workerId: number, log: string, from: number, to: number) => Buffer} options.readLog
    * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
    *   used
    * @param {OnSaved} options.onSaved called when the totals of dead workers have been saved
    * @param {() => number} [options.now] milliseconds, for files that cannot be read
    */
-  constructor({ store, spool, onRefused, onSaved, now = () => performance.now() }) {
+  constructor({ store, spool, readLog, onRefused, onSaved, now = () => performance.now() }) {
     this.#now = now;
     this.#store = store;
     this.#spool = spool;
+    this.#readLog = readLog;
     this.#onRefused = onRefused;
     this.#onSaved = onSaved;
   }
@@ -118,8 +117,7 @@ class Retirement {
       const now = this.#now();
       const { since, failures } = this.#unread.get(workerId) ?? { since: now, failures: 0 };
       const isLastTry = failures >= GIVE_UP_FAILURES && now - since >= GIVE_UP_MILLISECONDS;
-      const error = this.readFilesOf(workerId, isLastTry);
-      if (error !== undefined) {
+      if (this.readFilesOf(workerId, isLastTry).later !== undefined) {
         this.#unread.set(workerId, { since, failures: failures + 1 });
         return false;
       }
@@ -193,69 +191,55 @@ class Retirement {
   }
 
   /**
-   * Applies the snapshots in the files of a worker that is dead, or may be.
+   * Applies the columns that a worker has written. Those that were applied before, or that a later one
+   * replaces, change nothing.
    *
    * @param {number} workerId
    * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
-   * @returns {unknown} why one cannot be read at the moment, unless it is given up; else undefined
+   * @returns {{files: string[], later: unknown}} `later`: why one cannot be read at the moment, unless it is
+   *   given up; else undefined
    */
   readFilesOf(workerId, isLastTry = false) {
     const spool = this.#spool();
-    const { isSnapshotExpected = false, lastSnapshot } = this.#deaths.get(workerId) ?? {};
+    const death = this.#deaths.get(workerId);
     /** @type {unknown} */
     let later;
-    let hasExitSnapshot = false;
-    const onUnreadable = (/** @type {unknown} */ error) => {
+    const onError = (/** @type {unknown} */ error) => {
       if (isTransient(error) && !isLastTry) later = error;
     };
-    const files = [
-      ...filesOf(spool, workerId, onUnreadable).map(file => ({
-        file,
-        read: () => spool?.readSnapshotIfPresent(file),
-      })),
-      ...(lastSnapshot === undefined ? [] : [{ file: OVER_IPC, read: () => fromBase64(lastSnapshot) }]),
+    const files = filesOf(spool, workerId, onError);
+    const sources = [
+      ...files.map(file => ({ file, read: () => spool?.readColumnsIfPresent(file) })),
+      { file: 'a message', read: () => death?.lastSnapshot && fromBase64(death.lastSnapshot) },
     ];
-    for (const { file, read } of files) {
+    for (const { file, read } of sources) {
       try {
         const bytes = read();
-        if (bytes === undefined) continue;
-        hasExitSnapshot ||= isExit(file);
-        this.#store.apply(workerId, bytes);
+        if (bytes) this.#store.apply(workerId, bytes, (...range) => this.#readLog(workerId, ...range));
       } catch (error) {
         const { code } = /** @type {any} */ (error);
-        onUnreadable(error);
-        // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
-        // applied before.
-        const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));
-        // If it lives, it is asked again.
-        const isIgnored = code === 'sequence' || isHalf || !this.#deaths.has(workerId);
-        if (isIgnored) debug('%s of worker %d is ignored: %s', file, workerId, error);
-        else this.#onRefused(`exit-${code}`, error);
+        onError(error);
+        // 'length': a worker that is killed while it writes leaves an incomplete file.
+        if (code === 'sequence' || code === 'length') debug('%s is ignored: %s', file, error);
+        else this.#onRefused(death === undefined ? 'restore-worker' : `exit-${code}`, error);
       }
     }
-    if (later === undefined && isSnapshotExpected && !hasExitSnapshot)
-      this.#onRefused('exit-missing', `worker ${workerId} could not write its last snapshot`);
-    return later;
+    const isMissing = death?.isSnapshotExpected && this.#store.worker(workerId)?.isLast !== true;
+    if (isMissing && later === undefined)
+      this.#onRefused('exit-missing', `worker ${workerId} could not write its last numbers`);
+    return { files, later };
   }
-}
-
-/**
- * @param {string} file
- * @returns {boolean} whether the snapshot in it is a worker's last one
- */
-function isExit(file) {
-  return file === OVER_IPC || isExitFile(file);
 }
 
 /**
  * @param {Spool | undefined} spool
  * @param {number} workerId
  * @param {(error: unknown) => void} [onUnreadable] called if the directory cannot be read
- * @returns {string[]} names of the worker's files; none if the directory cannot be read
+ * @returns {string[]} names of the worker's columns; none if the directory cannot be read
  */
 function filesOf(spool, workerId, onUnreadable) {
   try {
-    return spool?.filesOfWorker(workerId) ?? [];
+    return spool?.columnsOfWorker(workerId) ?? [];
   } catch (error) {
     debug('the snapshot directory cannot be read: %s', error);
     onUnreadable?.(error);
@@ -263,4 +247,4 @@ function filesOf(spool, workerId, onUnreadable) {
   }
 }
 
-module.exports = { Retirement, filesOf };
+module.exports = { Retirement };

@@ -9,13 +9,13 @@ const PREFIX = 'prom_client_cluster_';
 // raise no alert. Those that are known start at 0.
 const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
 
-const SNAPSHOT_CODES = ['length', 'magic', 'byte-order', 'version', 'end-mark', 'dictionary', 'numbers'];
+const SOURCE_CODES = ['magic', 'byte-order', 'version', 'end-mark', 'log', 'checksum', 'numbers'];
 const FILE_CODES = ['ENOENT', 'EACCES', 'EFBIG', 'EINVAL', 'EIO', 'ELOOP', 'EMFILE', 'ENFILE', 'ENOMEM'];
 const REFUSED_REASONS = [
   ...['answer', 'worker-error', 'primary', 'unknown'],
-  ...[...SNAPSHOT_CODES, 'dictionary-start', 'worker', 'incarnation', 'sequence'],
+  ...[...SOURCE_CODES, 'length', 'worker', 'incarnation', 'sequence'],
   ...FILE_CODES,
-  ...[...SNAPSHOT_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),
+  ...[...SOURCE_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),
   'exit-missing',
   ...['save-retired', 'restore-retired', 'restore-worker'],
 ];

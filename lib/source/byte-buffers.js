@@ -31,6 +31,8 @@ const TEXTS_PER_PIECE = 512;
 class ByteWriter {
   /** @type {Uint8Array[]} */
   #complete = [];
+  /** The position of the first byte that was not dropped. */
+  #start;
   /** @type {Buffer} */
   #block;
   /** @type {DataView} */
@@ -46,6 +48,7 @@ class ByteWriter {
   constructor(capacity = 4096, start = 0) {
     /** The position of the next byte. */
     this.length = start;
+    this.#start = start;
     this.#blockStart = start;
     this.#capacity = capacity;
     this.#block = Buffer.allocUnsafeSlow(capacity);
@@ -174,6 +177,40 @@ class ByteWriter {
     return used === 0 ? [...this.#complete] : [...this.#complete, this.#block.subarray(0, used)];
   }
 
+  /** The position of the first byte that was not dropped. */
+  get start() {
+    return this.#start;
+  }
+
+  /**
+   * @param {number} position
+   * @returns {Uint8Array[]} the bytes from there on
+   */
+  chunksFrom(position) {
+    let end = this.#start;
+    return this.chunks().flatMap(chunk => {
+      end += chunk.length;
+      if (end <= position) return [];
+      return chunk.subarray(Math.max(chunk.length - (end - position), 0));
+    });
+  }
+
+  /**
+   * Drops complete chunks that end before a position.
+   *
+   * @param {number} position
+   */
+  dropBefore(position) {
+    let [dropped, start] = [0, this.#start];
+    for (const { length } of this.#complete) {
+      if (start + length > position) break;
+      start += length;
+      dropped++;
+    }
+    this.#complete.splice(0, dropped);
+    this.#start = start;
+  }
+
   /** @returns {Buffer} all bytes so far; copied if there are several blocks */
   finish() {
     if (this.#complete.length === 0) return this.#block.subarray(0, this.length - this.#blockStart);
@@ -261,6 +298,12 @@ class ByteReader {
     const text = this.buffer.toString('utf8', this.position, this.position + bytes);
     this.position += bytes;
     return text;
+  }
+
+  /** @param {number} bytes */
+  hex(bytes) {
+    this.#need(bytes);
+    return this.buffer.toString('hex', this.position, (this.position += bytes));
   }
 
   /** @returns {string[]} */

@@ -3,7 +3,7 @@
 // Runs in any process that records. Custom metric objects, which an application registers beside metrics of
 // this library. What their get() returns is read as if that were a `collect` hook, and is sent as JSON.
 
-const { stringifyJson } = require('./snapshot-encoder');
+const { stringifyJson } = require('./columns-encoder');
 
 /** @typedef {{name: string, collect: () => Promise<void> | void}} Hook */
 

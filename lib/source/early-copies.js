@@ -9,7 +9,7 @@ const { timedSection } = require('../event-loop/timed-section');
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/series-table').WaitingCapture} WaitingCapture */
-/** @typedef {Omit<import('./snapshot-encoder').CaptureEntry, 'defaults'>} Copy */
+/** @typedef {Omit<import('./columns-encoder').CaptureEntry, 'defaults'>} Copy */
 
 /** @implements {WaitingCapture} */
 class EarlyCopies {

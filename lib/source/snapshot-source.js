@@ -1,12 +1,13 @@
 'use strict';
 
 // Runs in the worker, and in the primary for the primary's own metrics, on the application's event loop.
-// Captures the registries of a process as snapshots. Whatever takes long is done before the capture, in
+// Captures the registries of a process as a source: a log and columns. Whatever takes long is done before the capture, in
 // slices.
 
 const { randomBytes } = require('node:crypto');
 const { viewOf } = require('../registry/metric-view');
-const { DictionaryEncoder } = require('./dictionary-encoder');
+const { SourceLog } = require('./source-log');
+const { BlocksAhead } = require('./blocks-ahead');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
@@ -17,9 +18,9 @@ const { warnOfOtherClients } = require('../registry/other-clients');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { timedSection } = require('../event-loop/timed-section');
-const { runInSlices, turn } = require('../event-loop/slices');
+const { runInSlices, runThrough, turn } = require('../event-loop/slices');
 const { EXTRAS } = require('./extras');
-const { encodeSnapshot } = require('./snapshot-encoder');
+const { encodeColumns } = require('./columns-encoder');
 const { FailureCounts, COLLECT } = require('./failure-counts');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -30,10 +31,9 @@ const MAX_NAME_LENGTH = 1000;
 
 const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 
-/** @typedef {import('./series-journal').JournalPosition} JournalPosition */
-/** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
+/** @typedef {import('./source-log').LogPosition} LogPosition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
-/** @typedef {import('./snapshot-encoder').CaptureEntry} CaptureEntry */
+/** @typedef {import('./columns-encoder').CaptureEntry} CaptureEntry */
 
 /**
  * By kind of extra: what encodes it.
@@ -45,7 +45,6 @@ const ENCODERS = { digestOf: DigestEncoder, exemplars: ExemplarEncoder };
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
-  #dictionaries = new DictionaryEncoder(this.#incarnation);
   #extras = EXTRAS.map(({ name }) => new ENCODERS[name]());
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
@@ -61,6 +60,9 @@ class SnapshotSource {
   /** @param {() => Iterable<any>} registries called at each capture */
   constructor(registries) {
     this.registries = registries;
+    this.log = new SourceLog();
+    /** For how many milliseconds preparations have held the event loop so far. */
+    this.spent = 0;
   }
 
   /**
@@ -73,28 +75,26 @@ class SnapshotSource {
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
    * @param {object} [options]
-   * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
-   * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
+   * @param {(ahead: BlocksAhead) => void} [options.onProgress] called when the log has grown or a block is
+   *   ready
    * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
    *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
    *   newer numbers meanwhile: it drops what was copied or removed before
-   * @param {(dictionary: DictionaryPart, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
+   * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
    *   were called that had to be waited for, by performance.now(); otherwise Infinity. What hooks have set
    *   may be as old
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
+  async prepare(timeout, { onProgress, onWaiting, capture } = {}) {
     warnOfOtherClients(this.registries());
-    const views = viewsOf(this.#metrics());
-    const dictionary = capture && this.#dictionaries.start(readerPosition);
-    await runInSlices(this.#preparation(views, dictionary, onProgress), SLICE_MILLISECONDS);
+    const ahead = capture && new BlocksAhead();
+    await this.#inSlices(this.#preparation(viewsOf(this.#metrics()), ahead, onProgress));
     // Otherwise the capture would add to what the last slice holds the loop.
     await turn();
     let started = this.#metricsByRegistry();
     const hooksBegan = performance.now();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
-    if (unfinished === undefined)
-      return dictionary && this.#afterHooks(started, () => capture?.(dictionary, Infinity));
+    if (unfinished === undefined) return ahead && this.#afterHooks(started, () => capture?.(ahead, Infinity));
     let copies = this.#copiesWithout(unfinished.pending, true);
     onWaiting?.(() => {
       copies.end();
@@ -104,17 +104,26 @@ class SnapshotSource {
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
-      await runInSlices(this.#encodeChanged(current), SLICE_MILLISECONDS);
-      if (dictionary === undefined || capture === undefined) return undefined;
+      await this.#inSlices(this.#encodeChanged(current));
+      if (ahead === undefined || capture === undefined) return undefined;
       // What the hooks have added.
-      const added = this.#dictionaries.extend(dictionary, current, onProgress);
-      await runInSlices(added, SLICE_MILLISECONDS);
+      await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
     } finally {
       copies.end();
       onWaiting?.(undefined);
     }
     this.#copies = copies;
-    return this.#afterHooks(started, () => capture(dictionary, hooksBegan));
+    return this.#afterHooks(started, () => capture(ahead, hooksBegan));
+  }
+
+  /** @param {Generator<void>} steps */
+  async #inSlices(steps) {
+    await runInSlices(steps, SLICE_MILLISECONDS, slice => {
+      const start = performance.now();
+      const step = slice();
+      this.spent += performance.now() - start;
+      return step;
+    });
   }
 
   /**
@@ -160,15 +169,28 @@ class SnapshotSource {
 
   /**
    * @param {MetricView[]} views of all metrics
-   * @param {DictionaryPart | undefined} dictionary an empty one
-   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @param {BlocksAhead | undefined} ahead
+   * @param {((ahead: BlocksAhead) => void) | undefined} onProgress
    * @returns {Generator<void>} yields where a slice may end
    */
-  *#preparation(views, dictionary, onProgress) {
+  *#preparation(views, ahead, onProgress) {
     // First, because it renumbers rows.
     yield* compactionSteps(views);
     yield* this.#encodeChanged(views);
-    if (dictionary !== undefined) yield* this.#dictionarySteps(dictionary, views, onProgress);
+    if (ahead === undefined) return;
+    const blocks = this.#extras.flatMap(encoder => encoder.unchanging?.(views) ?? []);
+    for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
+    if (this.log.isMostlyGone(views.length)) this.log.restart();
+    yield* this.#extendLog(views, () => onProgress?.(ahead));
+  }
+
+  /**
+   * @param {MetricView[]} views
+   * @param {() => void} onProgress
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#extendLog(views, onProgress) {
+    for (const steps = this.log.extend(views); !steps.next().done; yield) onProgress();
   }
 
   /**
@@ -182,48 +204,18 @@ class SnapshotSource {
   }
 
   /**
-   * Encodes the dictionary part for the next capture, in slices. The capture adds label sets that are
-   * recorded later.
-   *
-   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
-   * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
-   * @param {MetricView[]} [views] of all metrics
-   * @returns {Promise<DictionaryPart>}
-   */
-  async encodeDictionary(readerPosition, onProgress, views = viewsOf(this.#metrics())) {
-    const dictionary = this.#dictionaries.start(readerPosition);
-    await runInSlices(this.#dictionarySteps(dictionary, views, onProgress), SLICE_MILLISECONDS);
-    return dictionary;
-  }
-
-  /**
-   * @param {DictionaryPart} dictionary
-   * @param {MetricView[]} views
-   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *#dictionarySteps(dictionary, views, onProgress) {
-    const blocks = this.#extras.flatMap(encoder => encoder.unchanging?.(views) ?? []);
-    for (const steps = dictionary.addBlocks(blocks); !steps.next().done;) {
-      onProgress?.(dictionary);
-      yield;
-    }
-    yield* this.#dictionaries.extend(dictionary, views, onProgress);
-  }
-
-  /**
-   * Encodes the current state, synchronously. The chunks refer to the tables' memory: they are valid until
-   * the next number is recorded.
+   * Encodes the current state, synchronously; the log has what it refers to. The chunks refer to the tables'
+   * memory: they are valid until the next number is recorded.
    *
    * @param {number} workerId
-   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
    * @param {object} [options]
-   * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
-   *   long encoding them takes
-   * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
-   * @returns {import('./snapshot-encoder').EncodedSnapshot}
+   * @param {boolean} [options.isLast] whether the process ends: then digests that have changed since
+   *   prepare() are included, however long encoding them takes
+   * @param {BlocksAhead} [options.ahead] from prepare()
+   * @returns {import('./columns-encoder').EncodedColumns}
    */
-  capture(workerId, readerPosition, { isLast = false, dictionary } = {}) {
+  capture(workerId, { isLast = false, ahead = new BlocksAhead() } = {}) {
+    const start = performance.now();
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
@@ -254,9 +246,43 @@ class SnapshotSource {
       defaultLabels,
       entries,
       failures: [...this.#failures.entries, ...overflows(entries)],
+      isLast,
     };
-    const whole = this.#dictionaries.complete(dictionary, views, readerPosition);
-    return encodeSnapshot(capture, this.#dictionaries, whole);
+    runThrough(this.log.extend(views));
+    const columns = encodeColumns(capture, this.log, ahead);
+    this.spent += performance.now() - start;
+    return columns;
+  }
+
+  /**
+   * Begins another log if the reader of a message needs bytes that are not in memory any more. To be called
+   * before prepare(): the capture would have to encode the whole log.
+   *
+   * @param {LogPosition | undefined} position what the reader has of the log, from a message
+   * @returns {number} the position from which the reader needs it
+   */
+  startLogFor(position) {
+    const from = positionIn(this.log, position);
+    if (from >= this.log.start) return from;
+    this.log.restart();
+    return 0;
+  }
+
+  /**
+   * The same for a reader that gets it as one message: the columns, followed by the end of the log, as far as
+   * the reader does not have it.
+   *
+   * @param {number} workerId
+   * @param {LogPosition | undefined} position what the reader has of the log, from a message
+   * @param {Parameters<SnapshotSource['capture']>[1]} [options] those of capture()
+   * @returns {import('./columns-encoder').EncodedColumns}
+   */
+  captureWithLog(workerId, position, options) {
+    const { log } = this;
+    const from = this.startLogFor(position);
+    log.forgetBefore(from);
+    const { chunks, bytes } = this.capture(workerId, options);
+    return { chunks: [...chunks, ...log.bytesFrom(from)], bytes: bytes + log.length - from };
   }
 
   /**
@@ -323,6 +349,16 @@ function warnOfHook(name, reason) {
 }
 
 /**
+ * @param {SourceLog} log
+ * @param {LogPosition | undefined} position from a message
+ * @returns {number} 0 if it is not in this log
+ */
+function positionIn({ name, length }, position) {
+  const isInLog = position?.log === name && Number.isInteger(position.bytes) && position.bytes <= length;
+  return isInLog ? Math.max(position.bytes, 0) : 0;
+}
+
+/**
  * @param {any[]} metrics
  * @returns {MetricView[]}
  */
@@ -333,7 +369,7 @@ function viewsOf(metrics) {
 /**
  * How many label sets exceeded each metric's limit. A metric that is in two registries counts once.
  *
- * @param {import('./snapshot-encoder').CaptureEntry[]} entries
+ * @param {import('./columns-encoder').CaptureEntry[]} entries
  * @returns {import('./failure-counts').Failure[]}
  */
 function overflows(entries) {

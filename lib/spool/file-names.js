@@ -1,14 +1,12 @@
 'use strict';
 
-// Names of the files in the primary's directory. Workers write snapshots there; the aggregator reads them and
-// retains the last one of each worker, and writes pages there that workers read.
+// Names of the files in the primary's directory. Workers write logs and columns there, which the aggregator
+// reads, and the aggregator writes pages there, which workers read.
 
-const SNAPSHOT_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.snap$/;
-const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
-/** An exit snapshot that is being written; it gets its name when it is complete. */
-const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
+/** Request 0: nobody has asked for these. */
+const COLUMNS_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.columns$/;
+const LOG_NAME = /^w([0-9]{1,10})-[0-9a-f]{24}\.log$/;
 const PAGE_NAME = /^w([0-9]{1,10})-p([0-9]{1,16})-[0-9a-f]{24}\.page$/;
-const RETAINED_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
 
 /** The name of the primary's directory starts with this. */
 const SPOOL_PREFIX = 'prom-client-cluster-';
@@ -30,30 +28,23 @@ function isSpoolDirectoryName(name) {
 }
 
 /**
- * A new name for one snapshot. 96 random bits make it unique, so two writers never use the same file.
+ * A new name for columns. 96 random bits make it unique, so two writers never use the same file.
  *
  * @param {number} workerId
- * @param {number} requestId
+ * @param {number} requestId 0 if nobody has asked for them
  * @returns {string}
  */
-function snapshotName(workerId, requestId) {
-  return `w${workerId}-r${requestId}-${randomBits()}.snap`;
+function columnsName(workerId, requestId) {
+  return `w${workerId}-r${requestId}-${randomBits()}.columns`;
 }
 
 /**
  * @param {number} workerId
- * @returns {string} a new name for the worker's exit snapshot
+ * @param {string} log 24 hex digits
+ * @returns {string} the name of a log's file
  */
-function exitSnapshotName(workerId) {
-  return `w${workerId}-exit-${randomBits()}.snap`;
-}
-
-/**
- * @param {string} name of an exit snapshot
- * @returns {string} its name until it is complete
- */
-function unfinishedName(name) {
-  return `${name}.part`;
+function logName(workerId, log) {
+  return `w${workerId}-${log}.log`;
 }
 
 /**
@@ -63,22 +54,6 @@ function unfinishedName(name) {
  */
 function pageName(workerId, pageId) {
   return `w${workerId}-p${pageId}-${randomBits()}.page`;
-}
-
-/**
- * @param {number} workerId
- * @returns {string} name of the file in which the aggregator retains the worker's last snapshot
- */
-function lastName(workerId) {
-  return `w${workerId}-last.snap`;
-}
-
-/**
- * @param {number} workerId
- * @returns {string} name of the file in which the aggregator retains the worker's label sets
- */
-function dictionaryName(workerId) {
-  return `w${workerId}-dictionary.snap`;
 }
 
 /** 96 random bits in hex. */
@@ -97,8 +72,8 @@ function randomBits() {
  * @param {number} requestId
  * @returns {name is string}
  */
-function isSnapshotNameOf(name, workerId, requestId) {
-  const match = typeof name === 'string' ? SNAPSHOT_NAME.exec(name) : null;
+function isColumnsNameOf(name, workerId, requestId) {
+  const match = typeof name === 'string' ? COLUMNS_NAME.exec(name) : null;
   return match !== null && Number(match[1]) === workerId && Number(match[2]) === requestId;
 }
 
@@ -114,63 +89,32 @@ function isPageNameOf(name, workerId, pageId) {
 }
 
 /**
- * @param {unknown} name
- * @returns {name is string} whether it is the bare name of a complete exit snapshot
- */
-function isExitName(name) {
-  return typeof name === 'string' && EXIT_NAME.test(name);
-}
-
-/**
  * @param {string} name of any file in the directory
  * @returns {number | undefined} the worker to which the file belongs; undefined if it belongs to none
  */
 function workerIdOfFile(name) {
-  const match = [SNAPSHOT_NAME, EXIT_NAME, UNFINISHED_EXIT_NAME, RETAINED_NAME, PAGE_NAME]
-    .map(pattern => pattern.exec(name))
-    .find(found => found !== null);
-  return match == null ? undefined : Number(match[1]);
+  const match = COLUMNS_NAME.exec(name) ?? LOG_NAME.exec(name) ?? PAGE_NAME.exec(name);
+  return match === null ? undefined : Number(match[1]);
 }
 
 /**
- * @param {string} name of a worker's file
- * @returns {boolean} whether the aggregator wrote it: a page, or what it retains of the worker
+ * @param {string} name of any file in the directory
+ * @returns {number | undefined} of the request that the columns answer; undefined if there are no columns in it
  */
-function isAggregatorFile(name) {
-  return RETAINED_NAME.test(name) || PAGE_NAME.test(name);
-}
-
-/**
- * @param {string} name of a worker's file
- * @returns {boolean} whether it is an exit snapshot, complete or not
- */
-function isExitFile(name) {
-  return EXIT_NAME.test(name) || UNFINISHED_EXIT_NAME.test(name);
-}
-
-/**
- * @param {string} name of a worker's file
- * @returns {boolean} whether it is an exit snapshot that may be incomplete
- */
-function isUnfinished(name) {
-  return UNFINISHED_EXIT_NAME.test(name);
+function requestIdOfColumns(name) {
+  const match = COLUMNS_NAME.exec(name);
+  return match === null ? undefined : Number(match[2]);
 }
 
 module.exports = {
   SPOOL_PREFIX,
   spoolName,
   isSpoolDirectoryName,
-  snapshotName,
-  exitSnapshotName,
-  unfinishedName,
-  lastName,
-  dictionaryName,
+  columnsName,
+  logName,
   pageName,
-  isSnapshotNameOf,
+  isColumnsNameOf,
   isPageNameOf,
-  isExitName,
   workerIdOfFile,
-  isExitFile,
-  isAggregatorFile,
-  isUnfinished,
+  requestIdOfColumns,
 };

@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 
 const { runThrough } = require('../event-loop/slices');
-const { MAGIC, HEADER_BYTES, HEADER_OFFSETS } = require('../source/snapshot-format');
+const { MAGIC, HEADER_BYTES, BYTES_OFFSET } = require('../source/source-format');
 const { viewOf, LITTLE_ENDIAN, SnapshotError } = require('../source/byte-buffers');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -15,7 +15,6 @@ const { textOf } = require('../options/thrown');
 const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 const OPEN_TO_READ = fs.constants.O_RDONLY | SAFE_FLAGS;
 const OPEN_TO_REPLACE = fs.constants.O_WRONLY | fs.constants.O_CREAT | SAFE_FLAGS;
-const OPEN_TO_APPEND = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_APPEND | SAFE_FLAGS;
 
 // Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
 const MAX_FILE_BYTES = 1 << 30;
@@ -65,24 +64,41 @@ function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
 }
 
 /**
- * The same for a snapshot. One that is not as long as its header states is not read if it is large: it may be
+ * The same for columns. A file that is not as long as its header states is not read if it is large: it may be
  * a sparse file, which takes no space on the disk, but memory.
  *
  * @param {string} file
  * @returns {Buffer}
  * @throws {NodeJS.ErrnoException} also with the code 'length'
  */
-function readSnapshot(file) {
+function readColumns(file) {
   withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
     if (size <= UNCHECKED_BYTES) return;
     const head = Buffer.alloc(HEADER_BYTES);
     fs.readSync(descriptor, head, 0, HEADER_BYTES, 0);
-    const isSnapshot = head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) === 0;
-    const stated = viewOf(head).getFloat64(HEADER_OFFSETS.bytes, LITTLE_ENDIAN);
-    if (isSnapshot && stated === size) return;
+    const isComplete = head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) === 0;
+    const stated = viewOf(head).getFloat64(BYTES_OFFSET, LITTLE_ENDIAN);
+    if (isComplete && stated === size) return;
     throw new SnapshotError('length', `${size} bytes, the header states ${stated}`);
   });
   return readRegularFile(file);
+}
+
+/**
+ * @param {string} file
+ * @param {number} from position of the first byte
+ * @param {number} to position after the last one
+ * @returns {Buffer} in an ArrayBuffer of its own; shorter if the file is
+ * @throws {NodeJS.ErrnoException} as readRegularFile()
+ */
+function readRange(file, from, to) {
+  return withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
+    const bytes = Buffer.allocUnsafeSlow(Math.max(Math.min(to, size) - from, 0));
+    let end = 0;
+    for (let count = 1; count > 0 && end < bytes.length; end += count)
+      count = fs.readSync(descriptor, bytes, end, bytes.length - end, from + end);
+    return bytes.subarray(0, end);
+  });
 }
 
 /**
@@ -169,18 +185,6 @@ function writeFile(file, chunks) {
       chunks.reduce((sum, { length }) => sum + length, 0),
     );
   });
-}
-
-/**
- * Appends to a file, which is created if it is missing.
- *
- * @param {string} file
- * @param {Uint8Array} chunk
- * @throws {NodeJS.ErrnoException} if another kind of file has the name, or a file that has another name, too
- */
-function appendFile(file, chunk) {
-  if (hasOtherName(file)) throw systemError('EMLINK', `a file with another name, open '${file}'`);
-  withRegularFile(file, OPEN_TO_APPEND, descriptor => writeFully(descriptor, chunk));
 }
 
 /**
@@ -334,11 +338,11 @@ module.exports = {
   isOurs,
   isOthers,
   readRegularFile,
-  readSnapshot,
+  readColumns,
   readInSteps,
   createInSteps,
   writeFile,
-  appendFile,
+  readRange,
   removeEntry,
   touch,
   unlessMissing,

@@ -5,15 +5,15 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { workerIdOfFile, isExitFile, isAggregatorFile } = require('./file-names');
+const { workerIdOfFile, requestIdOfColumns } = require('./file-names');
 const { LOCK } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
-  readSnapshot,
+  readColumns,
+  readRange,
   createInSteps,
   writeFile,
-  appendFile,
   removeEntry,
   touch,
   unlessMissing,
@@ -24,7 +24,7 @@ const {
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
-// How many files of a worker are read: the last ones, because each snapshot replaces those before it. A
+// How many files of a worker are read: the last ones, because columns replace those before them. A
 // worker that is not compromised leaves two or three.
 const MAX_FILES_OF_WORKER = 8;
 
@@ -57,14 +57,14 @@ class SpoolFiles {
   }
 
   /**
-   * The same for a snapshot; undefined if there is none.
+   * The same for columns; undefined if there are none.
    *
    * @param {string} name bare file name
    * @returns {Buffer | undefined}
    * @throws {NodeJS.ErrnoException} also 'length' if it is not as long as its header states
    */
-  readSnapshotIfPresent(name) {
-    return unlessMissing(() => readSnapshot(this.#pathOf(name)));
+  readColumnsIfPresent(name) {
+    return unlessMissing(() => readColumns(this.#pathOf(name)));
   }
 
   /**
@@ -104,19 +104,32 @@ class SpoolFiles {
   }
 
   /**
-   * Names of the last files that a worker has written and that still exist, oldest request first, its exit
-   * snapshot last. Empty if the directory is gone.
+   * Names of the last columns that a worker has written and that still exist, those that nobody asked for
+   * last. Empty if the directory is gone.
    *
    * @param {number} workerId
    * @returns {string[]}
    */
-  filesOfWorker(workerId) {
+  columnsOfWorker(workerId) {
     return this.#names()
-      .filter(name => workerIdOfFile(name) === workerId && !isAggregatorFile(name))
-      .map(name => ({ name, request: requestIdOfFile(name) }))
-      .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
+      .flatMap(name => {
+        const request = requestIdOfColumns(name);
+        return request === undefined || workerIdOfFile(name) !== workerId ? [] : { name, request };
+      })
+      .sort((a, b) => (a.request || Infinity) - (b.request || Infinity) || 0)
       .slice(-MAX_FILES_OF_WORKER)
       .map(({ name }) => name);
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @param {number} from position of the first byte
+   * @param {number} to position after the last one
+   * @returns {Buffer} in an ArrayBuffer of its own; shorter if the file is
+   * @throws {NodeJS.ErrnoException} as `read`
+   */
+  readRange(name, from, to) {
+    return readRange(this.#pathOf(name), from, to);
   }
 
   /**
@@ -127,27 +140,6 @@ class SpoolFiles {
   unlinkAllOf(workerId) {
     const names = ifReadable(() => this.#names()) ?? [];
     for (const name of names) if (workerIdOfFile(name) === workerId) this.discard(name);
-  }
-
-  /**
-   * Renames a file. An existing file of the new name is removed first: ext4 takes a rename over a file for
-   * the end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes
-   * 0.4 ms for 80 kB and 1 ms for 800 kB, against 0.04 and 0.1 ms.
-   *
-   * @param {string} name bare file name
-   * @param {string} newName bare file name
-   */
-  rename(name, newName) {
-    this.unlink(newName);
-    fs.renameSync(this.#pathOf(name), this.#pathOf(newName));
-  }
-
-  /**
-   * @param {string} name bare file name
-   * @param {Uint8Array} chunk
-   */
-  append(name, chunk) {
-    appendFile(this.#pathOf(name), chunk);
   }
 
   /**
@@ -244,14 +236,6 @@ class SpoolFiles {
       throw systemError('ENOENT', `the snapshot directory is gone, '${this.directory}'`);
     return path.join(this.directory, name);
   }
-}
-
-/**
- * @param {string} name of a worker's file
- * @returns {number} Infinity for its last snapshot
- */
-function requestIdOfFile(name) {
-  return isExitFile(name) ? Infinity : Number(name.slice(name.indexOf('-r') + 2, name.lastIndexOf('-')));
 }
 
 module.exports = { SpoolFiles };

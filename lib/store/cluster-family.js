@@ -27,7 +27,7 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  *
  * @typedef {object} Source
  * @property {number} workerId
- * @property {import('../source/dictionary-decoder').Definition} definition
+ * @property {import('../source/log-decoder').Definition} definition
  * @property {RowMap} rows
  * @property {number} rowCount
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
@@ -55,7 +55,7 @@ class ClusterFamily {
   #onLeftOut;
 
   /**
-   * @param {import('../source/dictionary-decoder').Definition} definition
+   * @param {import('../source/log-decoder').Definition} definition
    * @param {(reason: string) => void} onLeftOut called for each source of which label sets are left out
    */
   constructor(definition, onLeftOut) {

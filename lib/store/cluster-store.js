@@ -117,16 +117,17 @@ class ClusterStore {
   }
 
   /**
-   * Applies a worker's snapshot.
+   * Applies a worker's columns, see WorkerSeries.apply().
    *
    * @param {number} workerId
    * @param {Buffer} buffer
+   * @param {import('./worker-series').ReadLog} [readLog]
    * @throws {import('../source/byte-buffers').SnapshotError} if it is invalid or does not fit; the worker's
    *   earlier numbers stay then
    */
-  apply(workerId, buffer) {
+  apply(workerId, buffer, readLog) {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
-    worker.apply(buffer);
+    worker.apply(buffer, readLog);
     this.#workers.set(workerId, worker);
   }
 
@@ -333,7 +334,7 @@ class ClusterStore {
   }
 
   /**
-   * @param {import('../source/dictionary-decoder').Definition} definition
+   * @param {import('../source/log-decoder').Definition} definition
    * @returns {ClusterFamily}
    */
   #familyOf(definition) {

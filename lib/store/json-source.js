@@ -20,7 +20,7 @@ const MAX_QUANTILES = 100;
 const MAX_SPARSENESS = 4;
 const SMALL_TABLE_CELLS = 4096;
 
-/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
 
 /**

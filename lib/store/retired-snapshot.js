@@ -49,7 +49,7 @@ function encodeRetired(retired, workers, failures) {
  * @returns {Buffer} all that it has, in memory of its own
  */
 function wholeSnapshot(source, workerId) {
-  return joined(source.capture(workerId, undefined, { isLast: true }).chunks);
+  return joined(source.captureWithLog(workerId, undefined, { isLast: true }).chunks);
 }
 
 /**

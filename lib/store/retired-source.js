@@ -17,7 +17,7 @@ const MAX_TABLES_OF_METRIC = 1000;
 
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./cluster-family').Label} Label */
-/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('../source/log-decoder').Definition} Definition */
 
 class RetiredSource {
   /** @type {Map<string, Map<string, RetiredTotals>>} by name of the metric, then by all that it depends on */

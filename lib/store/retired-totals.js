@@ -19,7 +19,7 @@ const ROWS_PER_STEP = 64;
 
 let nextVersion = 1;
 
-/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./cluster-family').Source} Source */
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// The dictionary of one worker: its metrics and label sets, each of which the worker sends once.
+// What a log says: the metrics and label sets of one source.
 
 const { SnapshotError } = require('../source/byte-buffers');
 const { RowMap } = require('./row-map');
@@ -8,9 +8,8 @@ const { grown } = require('../series/row-array');
 
 const MAX_ROW_MAPS = 8;
 
-/** @typedef {import('../source/snapshot-decoder').Snapshot} Snapshot */
 /** @typedef {import('./row-map').LabelSets} LabelSets */
-/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('../source/log-decoder').Definition} Definition */
 
 /**
  * One metric of the worker's dictionary.
@@ -26,41 +25,45 @@ const MAX_ROW_MAPS = 8;
  */
 
 /**
- * The dictionary with a snapshot's part added. The given one is not changed, because the rest of the snapshot
- * may still turn out to be invalid.
+ * The dictionary with further records of the log. The given one is not changed, because the columns that come
+ * with the records may still turn out to be invalid.
  *
  * @param {readonly WorkerMetric[]} present
- * @param {Snapshot} snapshot
+ * @param {import('../source/log-decoder').LogRecord[]} records
  * @returns {WorkerMetric[]}
+ * @throws {SnapshotError} if they do not continue the dictionary
  */
-function stageDictionary(present, { dictionary }) {
+function stageDictionary(present, records) {
   const metrics = [...present];
   /** @type {Set<WorkerMetric>} made here: their lists may be changed */
   const own = new Set();
-  for (const record of dictionary) {
+  for (const record of records) {
     const before = metrics[record.metric];
-    // The part begins before the drop: a checkpoint begins where the reader was before the last answer.
-    if (before?.isDropped) continue;
-    const { definition } = record;
-    if (definition !== undefined && before !== undefined && !isSameMetric(definition, before.definition)) {
-      throw new SnapshotError('dictionary', `metric ${record.metric} is not the one defined earlier`);
-    }
-    if (definition !== undefined && before === undefined) {
-      if (record.metric !== metrics.length)
-        throw new SnapshotError('dictionary', `metric ${record.metric} is not the next`);
-      metrics[record.metric] = withoutRows({ definition });
-    }
-    const metric = metrics[record.metric];
-    if (metric === undefined || record.fromRow > metric.rows) {
-      throw new SnapshotError('dictionary', `rows of metric ${record.metric} are missing`);
-    }
-    const changed = record.dropped
-      ? { ...withoutRows(metric), isDropped: true }
-      : withRows(metric, record, own.has(metric));
-    if (changed !== metric) own.add(changed);
+    const changed = changedBy(record, before, metrics.length, own.has(before));
+    if (changed !== before) own.add(changed);
     metrics[record.metric] = changed;
   }
   return metrics;
+}
+
+/**
+ * @param {import('../source/log-decoder').LogRecord} record
+ * @param {WorkerMetric | undefined} metric
+ * @param {number} next number of the next metric
+ * @param {boolean} isOwn whether the metric's lists may be changed
+ * @returns {WorkerMetric}
+ */
+function changedBy(record, metric, next, isOwn) {
+  if ('definition' in record) {
+    if (record.metric !== next) throw new SnapshotError('log', `metric ${record.metric} is not the next`);
+    return withoutRows(record);
+  }
+  if (metric === undefined || metric.isDropped)
+    throw new SnapshotError('log', `metric ${record.metric} is not defined`);
+  if ('dropped' in record) return { ...withoutRows(metric), isDropped: true };
+  if (record.fromRow !== metric.rows)
+    throw new SnapshotError('log', `rows of metric ${record.metric} do not follow those before them`);
+  return withRows(metric, record, isOwn);
 }
 
 /**
@@ -74,35 +77,20 @@ function withoutRows({ definition }) {
 }
 
 /**
- * @param {Definition} left
- * @param {Definition} right
- */
-function isSameMetric(left, right) {
-  return (
-    left.name === right.name &&
-    left.layout.kind === right.layout.kind &&
-    left.layout.marks.length === right.layout.marks.length &&
-    left.labelNames.join() === right.labelNames.join()
-  );
-}
-
-/**
- * Adds rows. A snapshot that a worker sends after hours may have thousands of records of one metric, so the
+ * Adds rows. A worker whose columns come after hours may have thousands of records of one metric, so the
  * lists are copied for the first one only.
  *
  * @param {WorkerMetric} metric
- * @param {import('../source/dictionary-decoder').DictionaryRecord} record
+ * @param {import('../source/log-decoder').RowsRecord} record
  * @param {boolean} isOwn whether the metric's lists may be changed
- * @returns {WorkerMetric} the metric itself if it has the rows
+ * @returns {WorkerMetric}
  */
 function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
-  if (fromRow + rows <= metric.rows) return metric;
   const allValues = metric.values.map((list, label) => {
     const { from, values: more } = values[label];
-    if (from > list.length) throw new SnapshotError('dictionary', 'label values are missing');
+    if (from !== list.length) throw new SnapshotError('log', 'label values do not follow those before them');
     // Its memory has no spare capacity, unlike that of a list to which values are pushed one by one.
-    if (!isOwn) return list.slice(0, from).concat(more);
-    list.length = from;
+    if (!isOwn) return list.concat(more);
     for (const value of more) list.push(value);
     return list;
   });
@@ -111,7 +99,7 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
     const column = i % width;
     const limit = column === 0 ? Math.max(forms.length, 1) : allValues[column - 1].length;
     if (tuples[i] < 0 || tuples[i] >= limit)
-      throw new SnapshotError('dictionary', `integer ${tuples[i]} of ${limit}`);
+      throw new SnapshotError('log', `integer ${tuples[i]} of ${limit}`);
   }
   const end = (fromRow + rows) * width;
   let allTuples = metric.tuples;

@@ -1,9 +1,11 @@
 'use strict';
 
-// What the primary has of one worker: its metrics and label sets (each is sent once), and its last numbers. A
-// snapshot is applied as a whole or not at all.
+// What the primary has of one source: its metrics and label sets, from its log, and its last columns. Columns
+// and the part of the log that they need are applied as a whole or not at all.
 
-const { decodeSnapshot, columnsOf, extrasOf } = require('../source/snapshot-decoder');
+const { readHeader, decodeColumns, columnsOf, extrasOf } = require('../source/columns-decoder');
+const { decodeLog } = require('../source/log-decoder');
+const { hasChecksum, NO_CHECKSUM } = require('../source/checksum');
 const { SnapshotError } = require('../source/byte-buffers');
 const { ONE_PAGE } = require('../series/number-pages');
 const { widthOf } = require('../series/layouts');
@@ -20,8 +22,21 @@ const MAX_HELP_CHARACTERS = 2 ** 20;
 // numbers in each snapshot.
 const FREE_DEFAULTS = 64;
 
-/** @typedef {import('../source/snapshot-decoder').Snapshot} Snapshot */
-/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+// The log is read as a whole, if need be. One of so many bytes has some ten million label sets.
+const MAX_LOG_BYTES = 2 ** 30;
+
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * @callback ReadLog
+ * @param {string} name of the log, hex
+ * @param {number} from position of the first byte
+ * @param {number} to position after the last one
+ * @returns {Buffer} in an ArrayBuffer of its own
+ */
+
+/** @typedef {import('../source/log-decoder').Definition} Definition */
+/** @typedef {import('../source/columns-decoder').ColumnsHeader} ColumnsHeader */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./worker-dictionary').WorkerMetric} WorkerMetric */
 
@@ -31,12 +46,9 @@ class WorkerSeries {
   /** @type {WorkerMetric[]} by number */
   #metrics = [];
   #incarnation = '';
-  #epoch = 0;
   #sequence = 0;
-  #series = 0;
-  #isDictionaryValid = true;
-  /** Whether the full dictionary is requested once more, although this one is valid. */
-  #requestsFullDictionary = false;
+  /** What is here of the log. */
+  #log = { log: '', bytes: 0, checksum: NO_CHECKSUM };
 
   #onUnreadable;
 
@@ -50,75 +62,84 @@ class WorkerSeries {
     this.#onUnreadable = onUnreadable;
     /** @type {Source[]} the last numbers, in the worker's order */
     this.sources = [];
-    /** @type {Snapshot['failures']} */
+    /** @type {import('../source/failure-counts').Failure[]} */
     this.failures = [];
     /** Milliseconds since the epoch. */
     this.capturedAt = 0;
     this.snapshotBytes = 0;
+    /** Whether the worker records nothing after the last columns. */
+    this.isLast = false;
   }
 
-  /** How much of the worker's journal is here; undefined if the worker has to send all of it. */
-  get journalPosition() {
-    if (!this.#isDictionaryValid || this.#requestsFullDictionary) return undefined;
-    return { incarnation: this.#incarnation, epoch: this.#epoch, series: this.#series };
+  /** @returns {import('../source/source-log').LogPosition | undefined} undefined if there is nothing */
+  get position() {
+    const { log, bytes } = this.#log;
+    return log === '' ? undefined : { log, bytes };
   }
 
   /**
-   * Applies a snapshot.
+   * Applies columns, and what their log has that is not here yet.
    *
-   * @param {Buffer} buffer in an ArrayBuffer of its own, which this object uses from now on
-   * @throws {SnapshotError} if it is invalid or does not fit; then nothing changes. The code is
-   *   'dictionary-start' if the worker has to send an earlier part of its dictionary
+   * @param {Buffer} buffer in an ArrayBuffer of its own, which this object uses from now on: the columns,
+   *   and, if they came in a message, the end of the log
+   * @param {ReadLog} [readLog] reads the log of columns from a file; without it, there is none
+   * @throws {SnapshotError} if something is invalid or does not fit; then nothing changes. `log`: the name of
+   *   the log that the columns are of
    */
-  apply(buffer) {
-    let replacesDictionary = false;
-    const snapshot = decodeSnapshot(
-      buffer,
-      metric => (replacesDictionary ? undefined : this.#metrics[metric]?.definition.labelNames.length),
-      header => {
-        this.#checkOrder(header);
-        const isRequested = this.#requestsFullDictionary && header.dictionaryStart === 0;
-        replacesDictionary = header.epoch !== this.#epoch || !this.#isDictionaryValid || isRequested;
-      },
-    );
-    const metrics = stageDictionary(replacesDictionary ? [] : this.#metrics, snapshot);
-    // All of the snapshot is checked before anything of it is applied.
-    const checked = this.#checkedEntries(snapshot, metrics);
-    this.sources = checked.map(entry => ('metric' in entry ? sourceOf(entry) : entry));
-    this.#metrics = metrics;
-    this.#incarnation = snapshot.incarnation;
-    this.#epoch = snapshot.epoch;
-    this.#sequence = snapshot.sequence;
-    this.#series = snapshot.dictionaryEnd;
-    this.#isDictionaryValid = true;
-    if (replacesDictionary) this.#requestsFullDictionary = false;
-    this.failures = snapshot.failures;
-    this.capturedAt = snapshot.capturedAt;
-    this.snapshotBytes = snapshot.bytes;
+  apply(buffer, readLog = () => NO_BYTES) {
+    const header = readHeader(buffer);
+    this.#checkOrder(header);
+    try {
+      this.#apply(buffer, header, readLog);
+    } catch (error) {
+      throw Object.assign(/** @type {Error} */ (error), { log: header.log });
+    }
   }
 
-  /** A snapshot did not fit the dictionary, so the next one has to contain all of it. The numbers stay. */
-  invalidateDictionary() {
-    this.#isDictionaryValid = false;
+  /**
+   * @param {Buffer} buffer
+   * @param {ColumnsHeader} header of it
+   * @param {ReadLog} readLog
+   */
+  #apply(buffer, header, readLog) {
+    const { log, logBytes } = header;
+    const present = log === this.#log.log ? this.#log : { log, bytes: 0, checksum: NO_CHECKSUM };
+    const rest = logOf(buffer, header, present, readLog);
+    // All is checked before anything is applied.
+    const metrics = this.#metricsWith(rest, header, present.bytes);
+    const columns = decodeColumns(buffer, header);
+    const checked = this.#checkedEntries(columns, header.bytes, metrics);
+    this.sources = checked.map(entry => ('metric' in entry ? sourceOf(entry) : entry));
+    this.#metrics = metrics;
+    this.#incarnation = header.incarnation;
+    this.#sequence = header.sequence;
+    this.#log = { log, bytes: logBytes, checksum: header.logChecksum };
+    this.failures = columns.failures;
+    this.capturedAt = header.capturedAt;
+    this.snapshotBytes = header.bytes;
+    this.isLast = header.isLast;
+  }
+
+  /**
+   * @param {Buffer} rest of the log
+   * @param {ColumnsHeader} header
+   * @param {number} from position of its first byte
+   * @returns {WorkerMetric[]}
+   */
+  #metricsWith(rest, { log }, from) {
+    const metrics = from === 0 ? [] : this.#metrics;
+    if (rest.length === 0) return metrics;
+    const labelCountOf = (/** @type {number} */ metric) => metrics[metric]?.definition.labelNames.length;
+    return stageDictionary(metrics, decodeLog(rest, from === 0 ? log : undefined, labelCountOf));
   }
 
   /**
    * The worker's answer names another process, or comes before the last one, which cannot be: what is stored
-   * of its identity is wrong. The next snapshot is taken as the first one. The numbers stay.
+   * of its identity is wrong. The next columns are taken as the first ones. The numbers stay.
    */
   forgetIdentity() {
-    this.#isDictionaryValid = false;
     this.#incarnation = '';
-    this.#epoch = 0;
     this.#sequence = 0;
-  }
-
-  /**
-   * The next request asks for the full dictionary. A snapshot that continues the present one is still
-   * accepted, because an earlier round may have requested it.
-   */
-  requestFullDictionary() {
-    this.#requestsFullDictionary = true;
   }
 
   /**
@@ -154,39 +175,32 @@ class WorkerSeries {
     }
   }
 
-  /** @param {import('../source/snapshot-decoder').SnapshotHeader} header */
-  #checkOrder({ workerId, incarnation, epoch, sequence, dictionaryStart }) {
+  /** @param {ColumnsHeader} header */
+  #checkOrder({ workerId, incarnation, sequence, log, logBytes }) {
     if (workerId !== this.id)
       throw new SnapshotError('worker', `written by worker ${workerId}, not ${this.id}`);
     if (this.#incarnation !== '' && incarnation !== this.#incarnation) {
       throw new SnapshotError('incarnation', 'written by another process of that worker id');
     }
-    if (epoch < this.#epoch || (epoch === this.#epoch && sequence <= this.#sequence)) {
-      throw new SnapshotError(
-        'sequence',
-        `${epoch}.${sequence} is not after ${this.#epoch}.${this.#sequence}`,
-      );
-    }
-    const position = epoch === this.#epoch && this.#isDictionaryValid ? this.#series : 0;
-    if (dictionaryStart > position) {
-      throw new SnapshotError(
-        'dictionary-start',
-        `starts at ${dictionaryStart}, expected at most ${position}`,
-      );
-    }
+    if (!(sequence > this.#sequence))
+      throw new SnapshotError('sequence', `${sequence} is not after ${this.#sequence}`);
+    const known = log === this.#log.log ? this.#log.bytes : 0;
+    const isLength = logBytes >= known && logBytes <= MAX_LOG_BYTES && logBytes % 8 === 0;
+    if (!isLength) throw new SnapshotError('log', `a log of ${logBytes} bytes`);
   }
 
   /**
-   * @param {Snapshot} snapshot
+   * @param {import('../source/columns-decoder').Columns} columns
+   * @param {number} bytes of them
    * @param {WorkerMetric[]} metrics
    * @returns {(Source | CheckedEntry)[]}
    */
-  #checkedEntries(snapshot, metrics) {
+  #checkedEntries(columns, bytes, metrics) {
     // Many rows could have the same thousands of default labels, and many entries the same label names.
-    const budget = new ReadBudget(snapshot.bytes);
-    return snapshot.entries.flatMap(
+    const budget = new ReadBudget(bytes);
+    return columns.entries.flatMap(
       /** @returns {(Source | CheckedEntry)[] | CheckedEntry} */ entry => {
-        const defaults = snapshot.defaultLabels[entry.defaults];
+        const defaults = columns.defaultLabels[entry.defaults];
         if ('json' in entry) return this.#jsonSources(entry.json, defaults, budget);
         const metric = metrics[entry.metric];
         if (metric === undefined || entry.rowCount > metric.rows) {
@@ -208,13 +222,35 @@ class WorkerSeries {
           defaults,
           rowCount: entry.rowCount,
           order: entry.order,
-          pages: [columnsOf(snapshot, entry, widthOf(layout))],
+          pages: [columnsOf(columns, entry, widthOf(layout))],
           pageShift: ONE_PAGE,
-          extras: extrasOf(snapshot, entry),
+          extras: extrasOf(columns, entry),
         };
       },
     );
   }
+}
+
+/**
+ * @param {Buffer} buffer
+ * @param {ColumnsHeader} header of it
+ * @param {{bytes: number, checksum: number}} present what is here of the log
+ * @param {ReadLog} readLog
+ * @returns {Buffer} the rest of the log
+ * @throws {SnapshotError} if it is missing or damaged
+ */
+function logOf(buffer, { bytes, log, logBytes, logChecksum }, present, readLog) {
+  const missing = logBytes - present.bytes;
+  const tail = buffer.subarray(bytes);
+  const rest =
+    tail.length > 0 || missing === 0
+      ? tail.subarray(Math.max(tail.length - missing, 0))
+      : readLog(log, present.bytes, logBytes);
+  if (rest.length !== missing || tail.length % 8 !== 0)
+    throw new SnapshotError('log', `${rest.length} bytes of ${missing}`);
+  if (!hasChecksum(rest, present.checksum, logChecksum))
+    throw new SnapshotError('checksum', 'the log is damaged');
+  return rest;
 }
 
 /**

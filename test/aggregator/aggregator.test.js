@@ -8,14 +8,14 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { Counter } = require('../..');
 const { Aggregator } = require('../../lib/aggregator/aggregator');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { snapshotName, exitSnapshotName, lastName, dictionaryName } = require('../../lib/spool/file-names');
-const { HEADER_OFFSETS } = require('../../lib/source/snapshot-format');
+const { columnsName } = require('../../lib/spool/file-names');
+const { BYTES_OFFSET } = require('../../lib/source/source-format');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { makeWorker, bytesOf } = require('../fixtures/unit-scrape');
 
 // See docs/internals/snapshot-format.md.
 const INCARNATION_OFFSET = 16;
-const EPOCH_OFFSET = 36;
+const SEQUENCE_OFFSET = 56;
 
 const WORKER = 1;
 const PLAIN_TEXT = { format: 'text', gzip: false, selfMetrics: false };
@@ -24,7 +24,6 @@ let aggregator;
 let directory;
 let worker;
 let counter;
-let position;
 let counted;
 let requests = 0;
 const textless = { toString: null };
@@ -32,7 +31,6 @@ beforeEach(async t => {
   aggregator = await openAggregator(t);
   worker = makeWorker();
   counter = new Counter({ name: 'done_total', help: 'h', registers: [worker.registry] });
-  position = undefined;
   counted = 0;
 });
 afterEach(() => aggregator.close());
@@ -50,13 +48,13 @@ async function openAggregator(t, Class = Aggregator, options = {}) {
   return opened;
 }
 
-/** The worker counts one, and answers with a file. */
+/** The worker counts one, and answers with a file, which also has its log. */
 function answer(change = () => {}) {
   counter.inc();
   counted++;
-  const bytes = bytesOf(worker.source.capture(WORKER, position));
+  const bytes = bytesOf(worker.source.captureWithLog(WORKER, undefined));
   change(bytes);
-  const file = snapshotName(WORKER, ++requests);
+  const file = columnsName(WORKER, ++requests);
   fs.writeFileSync(path.join(directory, file), bytes);
   aggregator.answer({ workerId: WORKER, file });
   return path.join(directory, file);
@@ -65,7 +63,6 @@ function answer(change = () => {}) {
 /** What a scrape shows, and whom it asks again. */
 function page(final = true) {
   const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final }));
-  position = new Map(result.positions).get(WORKER);
   const text = result.bodies?.map(({ buffer, length }) => Buffer.from(buffer, 0, length).toString()).join('');
   return { again: result.again, total: Number(/^done_total (.*)$/m.exec(text)?.[1]) };
 }
@@ -73,10 +70,9 @@ function page(final = true) {
 describe('a bit of a snapshot that has changed on the way', () => {
   const changes = {
     'in the incarnation': bytes => (bytes[INCARNATION_OFFSET] ^= 1),
-    'in the epoch': bytes => (bytes[EPOCH_OFFSET + 2] ^= 1),
     'in the sequence, and in its copy at the end': bytes => {
-      bytes.writeDoubleLE(1e200, HEADER_OFFSETS.sequence);
-      bytes.writeDoubleLE(1e200, bytes.length - 16);
+      bytes.writeDoubleLE(1e200, SEQUENCE_OFFSET);
+      bytes.writeDoubleLE(1e200, bytes.readDoubleLE(BYTES_OFFSET) - 16);
     },
   };
   for (const [where, change] of Object.entries(changes)) {
@@ -93,75 +89,34 @@ describe('a bit of a snapshot that has changed on the way', () => {
   }
 });
 
-describe('after the directory is removed', () => {
-  const turn = () => new Promise(resolve => setImmediate(resolve));
-
-  function answerOverIpc() {
-    counter.inc();
-    counted++;
-    const snapshot = bytesOf(worker.source.capture(WORKER, position)).toString('base64');
-    aggregator.answer({ workerId: WORKER, snapshot });
+it('the columns of an answer stay for the next thread until those of the next answer are there', async t => {
+  for (let scrape = 1; scrape <= 3; scrape++) {
+    const file = answer();
+    page();
+    const isColumns = name => name.endsWith('.columns');
+    assert.deepEqual(fs.readdirSync(directory).filter(isColumns), [path.basename(file)]);
   }
+  await aggregator.close({ remove: false });
+  aggregator = await openAggregator(t, Aggregator, { adopt: directory });
+  assert.deepEqual(page(), { again: [], total: 3 });
+  answer();
+  assert.deepEqual(page(), { again: [], total: 4 });
+  assert.equal(fs.readdirSync(directory).filter(name => name.startsWith('w')).length, 1);
+});
 
-  async function assertIsRetained(t) {
-    await aggregator.close({ remove: false });
-    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
-    assert.equal(page().total, counted);
-  }
-
-  beforeEach(async t => {
-    await aggregator.close();
-    aggregator = await openAggregator(t, Aggregator, { retain: true });
-    answer();
-    assert.deepEqual(page(), { again: [], total: 1 });
-  });
-
-  it('after the directory is removed, workers that answer over IPC are asked again: the next thread finds what a page shows', async t => {
-    fs.rmSync(directory, { recursive: true });
-    // The second answer, too, is to a request with the old directory.
-    for (let i = 0; i < 2; i++) {
-      answerOverIpc();
-      await turn();
-    }
-    assert.deepEqual(page(false), { again: [WORKER], total: NaN });
-    answer();
-    assert.deepEqual(page(false), { again: [], total: counted });
-    await assertIsRetained(t);
-  });
-
-  it('after the directory is removed, what a worker goes on sending over IPC is retained', async t => {
-    fs.rmSync(directory, { recursive: true });
-    answerOverIpc();
-    await turn();
-    assert.deepEqual(page(false).again, [WORKER]);
-    answerOverIpc();
-    assert.deepEqual(page(false), { again: [], total: counted });
-    answerOverIpc();
-    assert.deepEqual(page(false), { again: [], total: counted });
-    await assertIsRetained(t);
-  });
-
-  it('after the directory is removed, a worker that does not answer again delays one page', async () => {
-    fs.rmSync(directory, { recursive: true });
-    answerOverIpc();
-    await turn();
-    assert.deepEqual(page(false).again, [WORKER]);
-    assert.deepEqual(page(true), { again: [WORKER], total: counted });
-    assert.deepEqual(page(false), { again: [], total: counted });
-  });
-
-  it('after the directory is removed, a snapshot without label sets is of no use for another thread', async t => {
-    const before = directory;
-    fs.rmSync(directory, { recursive: true });
-    answerOverIpc();
-    await turn();
-    assert.notEqual(directory, before);
-    answer();
-    assert.deepEqual(page(false).again, [WORKER]);
-    answer();
-    assert.deepEqual(page(false), { again: [], total: counted });
-    await assertIsRetained(t);
-  });
+it('a worker whose log is missing is asked again, with the name of that log', () => {
+  counter.inc();
+  const { chunks, bytes } = worker.source.capture(WORKER);
+  const file = columnsName(WORKER, ++requests);
+  fs.writeFileSync(path.join(directory, file), bytesOf({ chunks, bytes }));
+  aggregator.answer({ workerId: WORKER, file });
+  const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: false }));
+  assert.deepEqual(result.again, [WORKER]);
+  assert.deepEqual(result.badLogs, [[WORKER, worker.source.log.name]]);
+  counted = 1;
+  answer();
+  assert.deepEqual(page(false), { again: [], total: 2 });
+  assert.deepEqual([...aggregator.refused], [['ENOENT', 1]]);
 });
 
 it('a directory that cannot be created is tried again after pauses that double up to five minutes', async t => {
@@ -236,23 +191,19 @@ it('a metric that cannot be written costs the page nothing but that metric, and 
 it('an answer that cannot be read for want of descriptors is asked for again, over IPC', t =>
   assertIsAskedOverIpc(t, 'EMFILE'));
 
-describe('names of retained files that are taken', () => {
-  const NAMES = [lastName(WORKER), dictionaryName(WORKER), 'retired.snap'];
+describe('the name of the retired totals that is taken', () => {
+  const NAME = 'retired.snap';
   let retired;
-  const retaining = { retain: true, onRetired: workerIds => retired.push(...workerIds) };
   beforeEach(async t => {
     retired = [];
     await aggregator.close();
-    aggregator = await openAggregator(t, Aggregator, retaining);
+    aggregator = await openAggregator(t, Aggregator, { onRetired: workerIds => retired.push(...workerIds) });
   });
 
-  it('names of retained files that are taken by directories with files block nothing else, and are left alone', async () => {
-    const filesOfOthers = NAMES.map(name => path.join(directory, name, 'of somebody'));
-    for (const file of filesOfOthers) fs.mkdirSync(file, { recursive: true });
-    for (let total = 1; total <= 3; total++) {
-      answer();
-      assert.deepEqual(page(), { again: [], total });
-    }
+  it('the name of the retired totals that is taken by a directory with files blocks nothing else, and is left alone', async () => {
+    const fileOfOthers = path.join(directory, NAME, 'of somebody');
+    fs.mkdirSync(fileOfOthers, { recursive: true });
+    answer();
     aggregator.retire(WORKER, { isSnapshotExpected: false });
     await new Promise(resolve => setImmediate(resolve));
     assert.deepEqual(retired, [WORKER]);
@@ -264,15 +215,14 @@ describe('names of retained files that are taken', () => {
   });
 
   it(
-    'names of retained files that are taken by FIFOs do not delay the next thread',
+    'names of files that are taken by FIFOs do not delay the next thread',
     { skip: process.platform === 'win32' },
     async t => {
-      answer();
-      const files = NAMES.map(name => path.join(directory, name));
+      const files = [answer(), path.join(directory, NAME)];
       await aggregator.close({ remove: false });
       for (const file of files) fs.rmSync(file, { force: true });
       execFileSync('mkfifo', files);
-      aggregator = await openAggregator(t, Aggregator, { ...retaining, adopt: directory });
+      aggregator = await openAggregator(t, Aggregator, { adopt: directory });
       assert.deepEqual(
         [...aggregator.refused],
         [
@@ -280,39 +230,21 @@ describe('names of retained files that are taken', () => {
           ['restore-worker', 1],
         ],
       );
-      position = undefined;
       answer();
       assert.equal(page().total, counted);
-      assert.ok(fs.lstatSync(files[0]).isFile());
     },
   );
 });
 
 describe('the files of a process that has died while another one takes over', () => {
-  it('a worker whose label sets are retained, but not its numbers, is not one that the page shows', async t => {
-    await aggregator.close();
-    aggregator = await openAggregator(t, Aggregator, { retain: true });
-    answer();
-    assert.equal(page().total, 1);
-    await aggregator.close({ remove: false });
-    fs.truncateSync(path.join(directory, lastName(WORKER)), 200);
-    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
-    const { positions } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
-    assert.deepEqual(positions, []);
-    assert.deepEqual([...aggregator.refused], [['restore-worker', 1]]);
-    position = undefined;
-    answer();
-    assert.deepEqual(page(), { again: [], total: counted });
-  });
-
   it('its exit snapshot is on the first page: the one before may have shown it', async t => {
     await aggregator.close();
-    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    aggregator = await openAggregator(t);
     answer();
     assert.equal(page().total, 1);
     counter.inc(2);
-    const bytes = bytesOf(worker.source.capture(WORKER, undefined, { isLast: true }));
-    fs.writeFileSync(path.join(directory, exitSnapshotName(WORKER)), bytes);
+    const bytes = bytesOf(worker.source.captureWithLog(WORKER, undefined, { isLast: true }));
+    fs.writeFileSync(path.join(directory, columnsName(WORKER, 0)), bytes);
     // It is retired, and the process that aggregates ends before the totals are saved.
     const spool = path.join(path.dirname(directory), 'spool.copy');
     fs.cpSync(directory, spool, { recursive: true });
@@ -320,7 +252,7 @@ describe('the files of a process that has died while another one takes over', ()
     assert.equal(page().total, 3);
     await aggregator.close();
     fs.renameSync(spool, directory);
-    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    aggregator = await openAggregator(t, Aggregator, { adopt: directory });
     assert.equal(page().total, 3);
     aggregator.retire(WORKER, { isSnapshotExpected: true });
     assert.equal(page().total, 3);
@@ -330,7 +262,7 @@ describe('the files of a process that has died while another one takes over', ()
 
 it('an aggregator that runs out of descriptors while it takes over shows everything, or does not start and can be started again', async t => {
   await aggregator.close();
-  aggregator = await openAggregator(t, Aggregator, { retain: true });
+  aggregator = await openAggregator(t);
   answer();
   for (const [id, value] of [
     [WORKER + 1, 10],
@@ -339,8 +271,8 @@ it('an aggregator that runs out of descriptors while it takes over shows everyth
     const ending = makeWorker();
     new Counter({ name: 'done_total', help: 'h', registers: [ending.registry] }).inc(value);
     fs.writeFileSync(
-      path.join(directory, exitSnapshotName(id)),
-      bytesOf(ending.source.capture(id, undefined)),
+      path.join(directory, columnsName(id, 0)),
+      bytesOf(ending.source.captureWithLog(id, undefined)),
     );
   }
   aggregator.retire(WORKER + 1, { isSnapshotExpected: true });
@@ -356,7 +288,7 @@ it('an aggregator that runs out of descriptors while it takes over shows everyth
         throw Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: 'EMFILE' });
       });
     }
-    const options = { retain: true, adopt: directory };
+    const options = { adopt: directory };
     const next = await openAggregator(t, Aggregator, options).catch(error => error);
     const wasHit = calls >= fault;
     t.mock.restoreAll();

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { Aggregator } = require('../../lib/aggregator/aggregator');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { snapshotName } = require('../../lib/spool/file-names');
+const { columnsName } = require('../../lib/spool/file-names');
 
 const RENEWAL_MILLISECONDS = 10_000;
 
@@ -37,7 +37,7 @@ test('a directory whose lock is lost is locked again and continued, and removed 
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const { aggregator, place, directories } = await openAggregator(t);
   const lock = path.join(directories[0], 'lock');
-  const left = snapshotName(1, 1);
+  const left = columnsName(1, 1);
   fs.writeFileSync(path.join(directories[0], left), 'numbers');
   for (let times = 0; times < 3; times++) {
     fs.rmdirSync(lock);
@@ -71,7 +71,7 @@ test('a snapshot behind a link that has replaced the directory is not read, and 
   fs.mkdirSync(other);
   fs.rmSync(directories[0], { recursive: true });
   fs.symlinkSync(other, directories[0]);
-  const file = snapshotName(1, 1);
+  const file = columnsName(1, 1);
   fs.writeFileSync(path.join(other, file), 'numbers');
   aggregator.answer({ workerId: 1, file, maxBytes: 7 });
   await new Promise(resolve => setImmediate(resolve));

@@ -6,7 +6,7 @@ const path = require('node:path');
 const { describe, it, mock } = require('node:test');
 const { Retirement } = require('../../lib/aggregator/retirement');
 const { Spool } = require('../../lib/spool/spool');
-const { exitSnapshotName } = require('../../lib/spool/file-names');
+const { columnsName } = require('../../lib/spool/file-names');
 const { makePlace } = require('../fixtures/cluster-harness');
 
 const RETRY_MILLISECONDS = 5000;
@@ -91,14 +91,14 @@ it('a last snapshot that came over IPC is written with the totals at once', () =
 
 it('a dead worker is retired later if the directory cannot be read for want of descriptors', () => {
   const { retirement, spool } = retirementWith({ isDiskFull: false });
-  spool.filesOfWorker = () => {
+  spool.columnsOfWorker = () => {
     throw Object.assign(new Error('EMFILE: too many open files, scandir'), { code: 'EMFILE' });
   };
   assert.strictEqual(retirement.retire(3), false);
   assert.deepStrictEqual(retirement.unread, [3]);
   retirement.save();
   assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0);
-  spool.filesOfWorker = () => [];
+  spool.columnsOfWorker = () => [];
   assert.strictEqual(retirement.retire(3), true);
 });
 
@@ -106,7 +106,7 @@ it('a dead worker is retired later, with its exit snapshot, if the disk has an e
   const directory = makePlace(t);
   const spool = await Spool.open({ directory, fallbacks: [] });
   t.after(() => spool.close());
-  const name = exitSnapshotName(3);
+  const name = columnsName(3, 0);
   fs.writeFileSync(path.join(spool.directory, name), 'snapshot');
   const { lstatSync } = fs;
   let failAt = 0;
@@ -136,8 +136,8 @@ describe('a dead worker with a file that cannot be read', () => {
     const clock = { now: 1000 };
     const reading = { code };
     const { retirement, spool, refused } = retirementWith({ now: () => clock.now });
-    spool.filesOfWorker = () => [exitSnapshotName(3)];
-    spool.readSnapshotIfPresent = () => {
+    spool.columnsOfWorker = () => [columnsName(3, 0)];
+    spool.readColumnsIfPresent = () => {
       if (reading.code === undefined) return Buffer.from('snapshot');
       throw Object.assign(new Error(`${reading.code}: it cannot be read`), { code: reading.code });
     };
@@ -174,7 +174,7 @@ describe('a dead worker with a file that cannot be read', () => {
 function emptySpool(isDiskFull) {
   const spool = {
     isDiskFull,
-    filesOfWorker: () => [],
+    columnsOfWorker: () => [],
     writeAtomically: mock.fn(() => {
       if (spool.isDiskFull) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
     }),
@@ -197,6 +197,7 @@ function retirementWith({
     isClosed: () => false,
     applied: 0,
     apply: () => store.applied++,
+    worker: () => ({ isLast: store.applied > 0 }),
     retire: () => true,
     encodeRetired: () => TOTALS,
     restoreRetired: totals => store.restored.push(totals),

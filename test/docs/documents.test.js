@@ -38,9 +38,9 @@ describe('docs/internals/snapshot-format.md', () => {
       ...[WELCOME, READY, LAST, PAGE, PAGE, REQUEST, RESPONSE],
     ]);
     const [, pattern] = /matches\s+`([^`]+)`/.exec(text);
-    const name = fileNames.snapshotName(3, 12);
+    const name = fileNames.columnsName(3, 12);
     assert.deepStrictEqual(new RegExp(pattern).exec(name).slice(1), ['3', '12']);
-    assert.match(fileNames.exitSnapshotName(3), /^w3-exit-[0-9a-f]{24}\.snap$/);
+    assert.match(fileNames.columnsName(3, 0), /^w3-exit-[0-9a-f]{24}\.columns$/);
   });
 });
 

@@ -84,7 +84,7 @@ describe('another format of pages', () => {
     t.after(() => aggregator.close());
     const worker = makeWorker();
     countIn(worker.registry);
-    aggregator.answer({ workerId: 1, bytes: bytesOf(worker.source.capture(1, undefined)) });
+    aggregator.answer({ workerId: 1, bytes: bytesOf(worker.source.captureWithLog(1, undefined)) });
     const formats = ['records', 'text', 'records'].map(format => ({
       format,
       gzip: false,

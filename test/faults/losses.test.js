@@ -400,7 +400,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
       }
       new Gauge({ name: 'open', help: 'h', registers }).set(1);
       registry.setDefaultLabels({ pid: 100_000 + id, pod: `some-rather-long-pod-name-${id}` });
-      store.apply(id, bytesOf(source.capture(id, undefined)));
+      store.apply(id, bytesOf(source.captureWithLog(id, undefined)));
     };
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--expose-gc',

@@ -12,7 +12,6 @@ const client = require('../../index');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { GroupDirectory } = require('../../lib/cluster/group/group-directory');
 const { MemberSnapshots } = require('../../lib/cluster/group/member-snapshots');
-const { exitSnapshotName } = require('../../lib/spool/file-names');
 const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { TEXT } = require('../../lib/exposition/formats');
@@ -184,12 +183,14 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
         () => ({ id: 1, isConnected: () => false, send: () => {} }),
         () => [registry],
       );
-      const exitName = exitSnapshotName(1);
-      snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
-      snapshots.writeExitSnapshot();
-      const written = fs.readFileSync(path.join(place, exitName));
+      snapshots.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
+      snapshots.writeLast();
+      const [columns, log] = ['.columns', '.log'].map(suffix => {
+        const file = fs.readdirSync(place).find(name => name.endsWith(suffix));
+        return fs.readFileSync(path.join(place, file));
+      });
       const store = new ClusterStore();
-      store.apply(1, bytesOf({ chunks: [written], bytes: written.length }));
+      store.apply(1, bytesOf({ chunks: [columns, log], bytes: columns.length + log.length }));
       assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0]));
     });
 

@@ -24,7 +24,7 @@ function compactTable(table) {
 }
 
 const WORKER = 1;
-// Three steps of the encoding of a dictionary.
+// Three steps of the encoding of a log.
 const MANY = 1300;
 
 /** A worker with a counter of many label sets. */
@@ -36,23 +36,26 @@ function workerWithMany() {
   return { ...worker, counter };
 }
 
-/**
- * Encodes the dictionary ahead, calls `meanwhile` once during that, then captures and applies the snapshot.
- */
+/** Encodes the log ahead, calls `meanwhile` once during that, then captures and applies the source. */
 async function captureWith({
   source,
   store,
   meanwhile = () => {},
-  readerPosition = store.worker(WORKER)?.journalPosition,
+  position = store.worker(WORKER)?.position,
 }) {
   let called = false;
-  const dictionary = await source.encodeDictionary(readerPosition, () => {
-    if (called) return;
+  const call = () => {
+    if (!called) meanwhile();
     called = true;
-    meanwhile();
+  };
+  source.startLogFor(position);
+  const buffer = await source.prepare(undefined, {
+    onProgress: call,
+    capture: ahead => {
+      call();
+      return bytesOf(source.captureWithLog(WORKER, position, { ahead }));
+    },
   });
-  if (!called) meanwhile();
-  const buffer = bytesOf(source.capture(WORKER, readerPosition, { dictionary }));
   store.apply(WORKER, buffer);
   return buffer.length;
 }
@@ -95,10 +98,10 @@ for (const [change, act] of [
     const { source, summary, registries } = workerWithDigests();
     registries[1].setDefaultLabels({ second: 'yes' });
     await source.prepare(1000, {
-      capture: dictionary => {
+      capture: ahead => {
         act(summary);
         const store = new ClusterStore();
-        store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+        store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, undefined, { ahead })));
         const shown = samplesOf(textOf(store));
         return Promise.all(registries.map(registry => registry.metrics())).then(pages => {
           const expected = new Map(pages.flatMap(page => [...samplesOf(page)]));
@@ -117,7 +120,7 @@ test('SnapshotSource: a capture has no digests to write that were encoded ahead,
   new Gauge({ name: 'g', help: 'g', registers: registries, collect });
   const columnsOf = async () => {
     const bytes = await snapshotAhead({ source }, WORKER, undefined);
-    return bytes.length - bytes.readDoubleLE(80);
+    return bytes.readDoubleLE(88) - bytes.readDoubleLE(96);
   };
   const least = DIGESTS * 16;
   for (isAsync of [false, true]) {
@@ -130,23 +133,16 @@ test('SnapshotSource: a capture has no digests to write that were encoded ahead,
 test('SnapshotSource: a capture does not encode again the label sets that were encoded ahead', async t => {
   const { source, counter, registry } = workerWithMany();
   const store = new ClusterStore();
-  const dictionary = await source.encodeDictionary(undefined);
-  for (let i = 0; i < 10; i++) counter.inc({ a: 'later', b: i });
-  const read = t.mock.method(LabelIndex.prototype, 'idAt');
-  const snapshot = source.capture(WORKER, undefined, { dictionary });
-  assert.strictEqual(read.mock.callCount(), 10 * 2);
-  t.mock.restoreAll();
-  store.apply(WORKER, bytesOf(snapshot));
-  await assertShows(store, registry);
-});
-
-test('SnapshotSource: a dictionary can be used for a second capture if a file could not be written', async () => {
-  const { source, counter, registry } = workerWithMany();
-  const dictionary = await source.encodeDictionary(undefined);
-  source.capture(WORKER, undefined, { dictionary });
-  counter.inc({ a: 'new', b: 'new' });
-  const store = new ClusterStore();
-  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+  await source.prepare(undefined, {
+    capture: ahead => {
+      for (let i = 0; i < 10; i++) counter.inc({ a: 'later', b: i });
+      const read = t.mock.method(LabelIndex.prototype, 'idAt');
+      const snapshot = source.captureWithLog(WORKER, undefined, { ahead });
+      assert.strictEqual(read.mock.callCount(), 10 * 2);
+      t.mock.restoreAll();
+      store.apply(WORKER, bytesOf(snapshot));
+    },
+  });
   await assertShows(store, registry);
 });
 
@@ -176,11 +172,11 @@ for (const [name, meanwhile] of [
     'another capture takes place',
     ({ source, counter }) => {
       counter.inc({ a: 'new', b: 'new' });
-      source.capture(WORKER, undefined);
+      source.captureWithLog(WORKER, undefined);
     },
   ],
 ]) {
-  test(`SnapshotSource: the reader has all label sets if ${name} while the dictionary is encoded`, async () => {
+  test(`SnapshotSource: the reader has all label sets if ${name} while the log is encoded`, async () => {
     const worker = workerWithMany();
     const store = new ClusterStore();
     const { source, registry } = worker;
@@ -192,49 +188,6 @@ for (const [name, meanwhile] of [
     await assertShows(store, registry);
   });
 }
-
-test('SnapshotSource: the reader may have dropped metrics that a dictionary part begins before', async () => {
-  const { source, registry, counter } = workerWithMany();
-  const store = new ClusterStore();
-  await captureWith({ source, store });
-  const readerPosition = store.worker(WORKER).journalPosition;
-  counter.inc({ a: 'new', b: 'new' });
-  // One that the reader does not get.
-  source.capture(WORKER, readerPosition);
-  registry.removeSingleMetric('many');
-  const gauge = new Gauge({ name: 'g', help: 'g', registers: [registry] });
-  await captureWith({ source, store, readerPosition });
-  gauge.set(2);
-  // The primary asks before it knows what its aggregator has read.
-  await captureWith({ source, store, readerPosition });
-  await assertShows(store, registry);
-});
-
-test('SnapshotSource: a dictionary that was encoded for another position is not used', async () => {
-  const { source, counter, registry } = workerWithMany();
-  const store = new ClusterStore();
-  await captureWith({ source, store });
-  counter.inc({ a: 'new', b: 'new' });
-  const onlyNew = await source.encodeDictionary(store.worker(WORKER)?.journalPosition);
-  // The reader has lost its state.
-  const other = new ClusterStore();
-  other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
-  await assertShows(other, registry);
-});
-
-test('SnapshotSource: a dictionary of an earlier epoch is not used', async () => {
-  const { source, registry } = workerWithMany();
-  const dictionary = await source.encodeDictionary(undefined);
-  // Creating and dropping many metrics makes the journal begin a new epoch.
-  for (let i = 0; i < 200; i++) {
-    new Counter({ name: `passing_${i}`, help: 'p', registers: [registry] });
-    source.capture(WORKER, undefined);
-    registry.removeSingleMetric(`passing_${i}`);
-  }
-  const store = new ClusterStore();
-  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
-  await assertShows(store, registry);
-});
 
 test('SnapshotSource: readers at any position have all label sets after random changes during encoding', async () => {
   const step = fc.oneof(
@@ -268,18 +221,19 @@ test('SnapshotSource: readers at any position have all label sets after random c
           if (registry.getSingleMetric(name)) registry.removeSingleMetric(name);
           else registry.registerMetric(counters[absent]);
         }
-        if (capture !== undefined) source.capture(WORKER, stores[capture].worker(WORKER)?.journalPosition);
+        if (capture !== undefined) source.captureWithLog(WORKER, stores[capture].worker(WORKER)?.position);
       };
       for (const { reader, forget, steps } of rounds) {
         if (forget) stores[reader] = new ClusterStore();
         const left = [...steps];
-        const readerPosition = stores[reader].worker(WORKER)?.journalPosition;
-        const dictionary = await source.encodeDictionary(
-          readerPosition,
-          () => left.length > 0 && perform(left.shift()),
-        );
+        const position = stores[reader].worker(WORKER)?.position;
+        source.startLogFor(position);
+        const ahead = await source.prepare(undefined, {
+          onProgress: () => left.length > 0 && perform(left.shift()),
+          capture: blocks => blocks,
+        });
         left.forEach(perform);
-        stores[reader].apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary })));
+        stores[reader].apply(WORKER, bytesOf(source.captureWithLog(WORKER, position, { ahead })));
         await assertShows(stores[reader], registry);
       }
     }),
@@ -299,15 +253,15 @@ for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.
     await source.prepare(1000);
     counter.inc({ a: 'new', b: 'new' });
     const store = new ClusterStore();
-    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined)));
+    store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, undefined)));
     assert.strictEqual(samplesOf(textOf(store)).size, MANY + 1);
     const [{ stage, count }] = store.state().failures;
     assert.deepStrictEqual([stage, count], ['collect', 1]);
   });
 }
 
-for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
-  test(`SnapshotSource: after a request with the invalid position ${String(series)}, everything is sent, and later requests work`, async () => {
+for (const bytes of [1e300, NaN, -1, '5', 16n]) {
+  test(`SnapshotSource: after a request with the invalid position ${String(bytes)}, everything is sent, and later requests work`, async () => {
     const { source, registry, counter } = workerWithMany();
     const store = new ClusterStore();
     await captureWith({ source, store });
@@ -318,7 +272,7 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       await captureWith({
         source,
         store: whole,
-        readerPosition: { ...store.worker(WORKER)?.journalPosition, series },
+        position: { ...store.worker(WORKER)?.position, bytes },
       });
       await assertShows(whole, registry);
     }
@@ -334,13 +288,16 @@ test('a label name that is added at any step of the encoding leaves a snapshot t
     const { source, counter } = workerWithMany();
     const store = new ClusterStore();
     let count = 0;
-    const dictionary = await source.encodeDictionary(undefined, () => {
-      if (++count !== step) return;
-      counter.labelNames.push('added');
-      counter.inc({ a: 'new', added: 'x' });
+    const bytes = await source.prepare(undefined, {
+      onProgress: () => {
+        if (++count !== step) return;
+        counter.labelNames.push('added');
+        counter.inc({ a: 'new', added: 'x' });
+      },
+      capture: ahead => bytesOf(source.captureWithLog(WORKER, undefined, { ahead })),
     });
     steps = count;
-    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+    store.apply(WORKER, bytes);
     const { size } = samplesOf(textOf(store));
     assert.strictEqual(size, MANY + (step <= steps ? 1 : 0), `step ${step} of ${steps}`);
   }
@@ -371,7 +328,7 @@ for (const [name, meanwhile, shown] of [
     new Gauge({ name: 'g', help: 'g', registers: [registry], collect });
     const store = new ClusterStore();
     await source.prepare(1000, {
-      capture: dictionary => store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary }))),
+      capture: ahead => store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, undefined, { ahead }))),
     });
     const names = [...samplesOf(textOf(store)).keys()].filter(name => name.startsWith('many'));
     assert.strictEqual(names.length, shown);
@@ -395,8 +352,8 @@ test('SnapshotSource: what is reset while several captures wait is in all of the
   const waiting = [source, makeWorker(registries).source].map(each => {
     const store = new ClusterStore();
     return each.prepare(60_000, {
-      capture: dictionary => {
-        store.apply(WORKER, bytesOf(each.capture(WORKER, undefined, { dictionary })));
+      capture: ahead => {
+        store.apply(WORKER, bytesOf(each.captureWithLog(WORKER, undefined, { ahead })));
         return [...samplesOf(textOf(store))].find(([key]) => key.startsWith('counted_total'))?.[1];
       },
     });
@@ -428,7 +385,7 @@ test('SnapshotSource: a metric whose properties cannot be read costs itself only
   );
   isReady = true;
   const snapshot = await source.prepare(1000, {
-    capture: dictionary => bytesOf(source.capture(WORKER, undefined, { dictionary })),
+    capture: ahead => bytesOf(source.captureWithLog(WORKER, undefined, { ahead })),
   });
   store.apply(WORKER, snapshot);
   assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total []']);
@@ -448,7 +405,7 @@ test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs it
     new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
     new Gauge({ name: 'odd', help: 'h', registers: [registry], collect });
     const source = new SnapshotSource(() => [registry]);
-    const capture = dictionary => source.capture(1, undefined, { dictionary }).bytes > 0;
+    const capture = ahead => source.captureWithLog(1, undefined, { ahead }).bytes > 0;
     const request = new Request('http://localhost/metrics');
     source.prepare(1000, { capture })
       .then(() => metricsResponse(registry, request, { onError() {} }))
@@ -487,11 +444,9 @@ test('capture: metrics that a hook removes are shown once more, as by prom-clien
       };
       const store = new ClusterStore();
       const shown = async () => {
-        const readerPosition = store.worker(WORKER)?.journalPosition;
+        const position = store.worker(WORKER)?.position;
         await source.prepare(1000, {
-          readerPosition,
-          capture: dictionary =>
-            store.apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary }))),
+          capture: ahead => store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, position, { ahead }))),
         });
         return samplesOf(textOf(store));
       };
@@ -532,7 +487,7 @@ for (const [when, isFirstCaptured] of [
     const sources = [source, new SnapshotSource(() => registries)];
     const captures = sources.map(each =>
       each.prepare(60_000, {
-        capture: dictionary => bytesOf(each.capture(WORKER, undefined, { dictionary })),
+        capture: ahead => bytesOf(each.captureWithLog(WORKER, undefined, { ahead })),
       }),
     );
     while (hooks.length < 2) await new Promise(resolve => setImmediate(resolve));

@@ -13,10 +13,8 @@ const { Worker } = require('node:worker_threads');
 const { Spool } = require('../../lib/spool/spool.js');
 const {
   spoolName,
-  exitSnapshotName,
-  snapshotName,
-  lastName,
-  dictionaryName,
+  columnsName,
+  logName,
 } = require('../../lib/spool/file-names.js');
 const { leaveSocket } = require('../fixtures/dead-socket.js');
 
@@ -81,7 +79,7 @@ async function killHard(child) {
 /** A directory as a primary leaves it, an hour old. */
 function leaveBehind({
   name = spoolName(),
-  files = ['w1-r1-000000000000000000000000.snap'],
+  files = ['w1-r1-000000000000000000000000.columns'],
   lock = true,
 } = {}) {
   const directory = path.join(place, name);
@@ -153,20 +151,6 @@ describe('opening a spool', () => {
     const spool = await open(t, { name, fallbacks: [root] });
     assert.equal(spool.directory, left);
     assert.deepEqual(fs.readdirSync(left), ['lock']);
-  });
-
-  it('a file gets the name of another one, which is removed', async t => {
-    const spool = await open(t);
-    spool.writeAtomically('old', [Buffer.from('old')]);
-    for (const text of ['new', 'newer']) {
-      spool.writeAtomically('new', [Buffer.from(text)]);
-      spool.rename('new', 'old');
-      assert.equal(spool.read('old').toString(), text);
-    }
-    assert.deepEqual(
-      fs.readdirSync(spool.directory).filter(name => /old|new/.test(name)),
-      ['old'],
-    );
   });
 
   it('opening a spool rejects with every failure if no place is usable', async () => {
@@ -299,16 +283,16 @@ describe('holding a spool', { timeout: 2 * MINUTE }, () => {
   it('a spool does not take an error of the disk for the end of its directory', async t => {
     const onLost = t.mock.fn();
     const spool = await open(t, { onLost });
-    const name = snapshotName(1, 1);
+    const name = columnsName(1, 1);
     fs.writeFileSync(path.join(spool.directory, name), 'unread');
     const failing = t.mock.method(fs, 'lstatSync', () => {
       throw Object.assign(new Error('EIO: i/o error, lstat'), { code: 'EIO' });
     });
     assert.equal(spool.isPresent(), true);
     for (const use of [
-      () => spool.filesOfWorker(1),
+      () => spool.columnsOfWorker(1),
       () => spool.workers(),
-      () => spool.readSnapshotIfPresent(name),
+      () => spool.readColumnsIfPresent(name),
       () => spool.readIfPresent(name),
       () => spool.unlink(name),
     ])
@@ -320,7 +304,7 @@ describe('holding a spool', { timeout: 2 * MINUTE }, () => {
     spool.discard(name);
     await spool.close();
     failing.mock.restore();
-    assert.deepEqual(spool.filesOfWorker(1), [name]);
+    assert.deepEqual(spool.columnsOfWorker(1), [name]);
     assert.equal(onLost.mock.callCount(), 0);
   });
 
@@ -396,7 +380,7 @@ describe('files of a spool', () => {
 
   it('a file that is larger than the limit is not read', onlyPosix, async t => {
     const spool = await open(t);
-    const name = snapshotName(1, 1);
+    const name = columnsName(1, 1);
     fs.writeFileSync(path.join(spool.directory, name), '');
     fs.truncateSync(path.join(spool.directory, name), 2 ** 30 + 1);
     assert.throws(() => spool.read(name), { code: 'EFBIG' });
@@ -406,21 +390,21 @@ describe('files of a spool', () => {
     assert.equal(spool.read(name, 5).length, 5);
   });
 
-  it('a snapshot that is longer than its header states is not read', onlyPosix, async t => {
+  it('a file of columns that is longer than its header states is not read', onlyPosix, async t => {
     const spool = await open(t);
-    const name = exitSnapshotName(1);
+    const name = columnsName(1, 0);
     const file = path.join(spool.directory, name);
     const allocations = t.mock.method(Buffer, 'allocUnsafeSlow');
-    fs.writeFileSync(file, 'PCCSNAP\x01');
+    fs.writeFileSync(file, 'PCCCOLS\x01');
     fs.truncateSync(file, 2 ** 30);
-    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    assert.throws(() => spool.readColumnsIfPresent(name), { code: 'length' });
     fs.writeFileSync(file, 'nothing of ours');
     fs.truncateSync(file, 2 ** 30);
-    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    assert.throws(() => spool.readColumnsIfPresent(name), { code: 'length' });
     assert.equal(allocations.mock.callCount(), 0);
     fs.truncateSync(file, 100);
-    assert.equal(spool.readSnapshotIfPresent(name).length, 100, 'the aggregator refuses and counts it');
-    assert.equal(spool.readSnapshotIfPresent(exitSnapshotName(2)), undefined);
+    assert.equal(spool.readColumnsIfPresent(name).length, 100, 'the aggregator refuses and counts it');
+    assert.equal(spool.readColumnsIfPresent(columnsName(2, 0)), undefined);
   });
 
   it(
@@ -432,7 +416,6 @@ describe('files of a spool', () => {
       fs.writeFileSync(other, 'precious');
       const pathOf = name => path.join(spool.directory, name);
       for (const name of ['a', 'a.tmp', 'b']) fs.linkSync(other, pathOf(name));
-      assert.throws(() => spool.append('b', Buffer.from('text')), { code: 'EMLINK' });
       spool.writeAtomically('a', [Buffer.from('new')]);
       assert.equal(fs.readFileSync(pathOf('a'), 'utf8'), 'new');
       assert.equal(fs.existsSync(pathOf('a.tmp')), false);
@@ -440,7 +423,7 @@ describe('files of a spool', () => {
     },
   );
 
-  it('appending and writing follow no links and wait for no readers', onlyPosix, async t => {
+  it('writing follows no links and waits for no readers', onlyPosix, async t => {
     const spool = await open(t);
     const pathOf = name => path.join(spool.directory, name);
     const outside = path.join(place, 'outside');
@@ -448,8 +431,6 @@ describe('files of a spool', () => {
     fs.symlinkSync(outside, pathOf('link'));
     fs.symlinkSync(outside, pathOf('link-2.tmp'));
     execFileSync('mkfifo', [pathOf('fifo'), pathOf('fifo-2.tmp')]);
-    assert.throws(() => spool.append('link', Buffer.from('x')), { code: 'ELOOP' });
-    assert.throws(() => spool.append('fifo', Buffer.from('x')), { code: 'ENXIO' });
     assert.throws(() => spool.writeAtomically('link-2', [Buffer.from('x')]), { code: 'ELOOP' });
     assert.throws(() => spool.writeAtomically('fifo-2', [Buffer.from('x')]), { code: 'ENXIO' });
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
@@ -457,13 +438,13 @@ describe('files of a spool', () => {
 
   it("empty directories under the names of a worker's files are removed with them, and others stay", async t => {
     const spool = await open(t);
-    const [first, second, third, fourth] = [1, 2, 3, 4].map(request => snapshotName(1, request));
+    const [first, second, third, fourth] = [1, 2, 3, 4].map(request => columnsName(1, request));
     fs.writeFileSync(path.join(spool.directory, first), '');
     fs.mkdirSync(path.join(spool.directory, second, 'of somebody'), { recursive: true });
     fs.mkdirSync(path.join(spool.directory, third));
     fs.writeFileSync(path.join(spool.directory, fourth), '');
     spool.unlinkAllOf(1);
-    assert.deepEqual(spool.filesOfWorker(1), [second]);
+    assert.deepEqual(spool.columnsOfWorker(1), [second]);
     assert.deepEqual(fs.readdirSync(path.join(spool.directory, second)), ['of somebody']);
   });
 
@@ -479,23 +460,26 @@ describe('files of a spool', () => {
       directory: file => fs.mkdirSync(file),
     };
     if (process.geteuid() !== 0) delete kinds.device;
-    const names = [snapshotName, exitSnapshotName, lastName, dictionaryName, () => 'retired.snap'];
+    const names = [columnsName, () => logName(1, 'a'.repeat(24)), () => 'retired.snap'];
     for (const [kind, create] of Object.entries(kinds)) {
       for (const nameOf of names) {
         const name = nameOf(1, 1);
         const file = path.join(spool.directory, name);
         await create(file);
         assert.throws(() => spool.readIfPresent(name), /EINVAL|ELOOP|ENXIO|ENODEV/, `${kind} ${name}`);
-        spool.unlink(name);
-        await create(file);
-        const source = path.join(spool.directory, 'source');
-        fs.writeFileSync(source, 'new');
-        spool.rename('source', name);
-        assert.equal(spool.read(name).toString(), 'new');
+        assert.throws(() => spool.readRange(name, 0, 8), /EINVAL|ELOOP|ENXIO|ENODEV/, `${kind} ${name}`);
         spool.unlink(name);
       }
     }
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it('a part of a file is read from where it is, as far as the file goes', async t => {
+    const spool = await open(t);
+    spool.writeAtomically('file', [Buffer.from('0123456789')]);
+    assert.equal(spool.readRange('file', 2, 5).toString(), '234');
+    assert.equal(spool.readRange('file', 8, 20).toString(), '89');
+    assert.equal(spool.readRange('file', 15, 20).length, 0);
   });
 
   it('a missing file is distinguished from an unreadable one', async t => {
@@ -521,44 +505,45 @@ describe('files of a spool', () => {
 
   it('a file can be removed twice', async t => {
     const spool = await open(t);
-    const name = snapshotName(1, 1);
+    const name = columnsName(1, 1);
     fs.writeFileSync(path.join(spool.directory, name), '');
     spool.unlink(name);
     assert.equal(fs.existsSync(path.join(spool.directory, name)), false);
     spool.unlink(name);
   });
 
-  it('the files of one worker are listed by request, the last snapshot last', async t => {
+  it('the columns of one worker are listed by request, those that nobody has asked for last', async t => {
     const spool = await open(t);
     const [exit, second, tenth, hundredth] = [
-      exitSnapshotName(1),
-      snapshotName(1, 2),
-      snapshotName(1, 10),
-      snapshotName(1, 100),
+      columnsName(1, 0),
+      columnsName(1, 2),
+      columnsName(1, 10),
+      columnsName(1, 100),
     ];
     const others = [
-      snapshotName(11, 1),
-      snapshotName(2, 1),
-      exitSnapshotName(2),
+      columnsName(11, 1),
+      columnsName(2, 1),
+      columnsName(2, 0),
       `${second}.tmp`,
+      logName(1, 'a'.repeat(24)),
       'retired.snap',
     ];
     for (const name of [hundredth, exit, second, ...others, tenth]) {
       fs.writeFileSync(path.join(spool.directory, name), '');
     }
-    assert.deepEqual(spool.filesOfWorker(1), [second, tenth, hundredth, exit]);
-    assert.deepEqual(spool.filesOfWorker(3), []);
+    assert.deepEqual(spool.columnsOfWorker(1), [second, tenth, hundredth, exit]);
+    assert.deepEqual(spool.columnsOfWorker(3), []);
     fs.rmSync(spool.directory, { recursive: true });
-    assert.deepEqual(spool.filesOfWorker(1), []);
+    assert.deepEqual(spool.columnsOfWorker(1), []);
   });
 
   it('of a worker that has left hundreds of files, the last ones are read, and all are removed', async t => {
     const spool = await open(t);
-    const names = Array.from({ length: 300 }, (_, i) => snapshotName(1, i));
+    const names = Array.from({ length: 300 }, (_, i) => columnsName(1, i + 1));
     for (const name of names) fs.writeFileSync(path.join(spool.directory, name), '');
-    const exit = exitSnapshotName(1);
+    const exit = columnsName(1, 0);
     fs.writeFileSync(path.join(spool.directory, exit), '');
-    assert.deepEqual(spool.filesOfWorker(1), [...names.slice(-7), exit]);
+    assert.deepEqual(spool.columnsOfWorker(1), [...names.slice(-7), exit]);
     spool.unlinkAllOf(1);
     assert.deepEqual(fs.readdirSync(spool.directory), ['lock']);
   });
@@ -605,14 +590,14 @@ describe('files of a spool', () => {
 describe('closing a spool', () => {
   it('a spool that is closed in a thread leaves nothing', async t => {
     const { directory, tell } = await openInThread(t);
-    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    fs.writeFileSync(path.join(directory, columnsName(1, 1)), '');
     await tell('close');
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
   it('a spool that is closed in place leaves nothing, and can be closed again', async t => {
     const spool = await open(t);
-    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), '');
+    fs.writeFileSync(path.join(spool.directory, columnsName(1, 1)), '');
     await spool.close();
     assert.deepEqual(fs.readdirSync(place), []);
     await spool.close();
@@ -641,7 +626,7 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
   /** A spool whose directory is now behind a link. */
   async function openMoved(t) {
     const spool = await open(t);
-    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+    fs.writeFileSync(path.join(spool.directory, columnsName(1, 1)), 'numbers');
     const moved = path.join(place, 'moved');
     fs.renameSync(spool.directory, moved);
     fs.symlinkSync(moved, spool.directory);
@@ -654,12 +639,11 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
     const gone = { code: 'ENOENT' };
     assert.equal(spool.isPresent(), false);
     assert.throws(() => spool.read(name), gone);
-    assert.throws(() => spool.rename(name, 'w1-last.snap'), gone);
-    assert.throws(() => spool.append('w1-dictionary.snap', Buffer.from('x')), gone);
+    assert.throws(() => spool.readRange(name, 0, 8), gone);
     assert.throws(() => spool.writeAtomically('retired.snap', [Buffer.from('x')]), gone);
     spool.unlink(name);
     spool.unlinkAllOf(1);
-    assert.deepEqual(spool.filesOfWorker(1), []);
+    assert.deepEqual(spool.columnsOfWorker(1), []);
     assert.deepEqual(fs.readdirSync(moved).sort(), ['lock', name]);
     fs.unlinkSync(spool.directory);
   });
@@ -672,11 +656,12 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
       const { spool, moved } = await openMoved(t);
       const other = path.join(place, 'other');
       fs.mkdirSync(other);
-      for (const file of ['w1-last.snap', 'retired.snap']) fs.writeFileSync(path.join(other, file), '');
+      for (const file of [`w1-r1-${'0'.repeat(24)}.columns`, 'retired.snap'])
+        fs.writeFileSync(path.join(other, file), '');
       fs.unlinkSync(spool.directory);
       fs.symlinkSync(other, spool.directory);
       await remove(spool);
-      assert.deepEqual(fs.readdirSync(other).sort(), ['retired.snap', 'w1-last.snap']);
+      assert.deepEqual(fs.readdirSync(other).sort(), ['retired.snap', `w1-r1-${'0'.repeat(24)}.columns`]);
       assert.equal(fs.readdirSync(moved).length, 2);
       fs.unlinkSync(spool.directory);
     });
@@ -689,14 +674,14 @@ describe('removing from an exit handler', () => {
     onlyPosix,
     async t => {
       let deep = place;
-      const end = 4095 - PREFIX.length - 24 - snapshotName(1, 1).length - 3;
+      const end = 4095 - PREFIX.length - 24 - columnsName(1, 1).length - 3;
       while (deep.length < end) {
         const left = end - deep.length - 1;
         deep = path.join(deep, 'x'.repeat(left > 210 ? 200 : left));
         fs.mkdirSync(deep);
       }
       const spool = await open(t, { directory: deep });
-      fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+      fs.writeFileSync(path.join(spool.directory, columnsName(1, 1)), 'numbers');
       await spool.close();
       assert.deepEqual(fs.readdirSync(deep), []);
     },
@@ -706,14 +691,14 @@ describe('removing from an exit handler', () => {
     'a file of another name': file => fs.writeFileSync(file('notes.txt'), ''),
     'a directory': file => fs.mkdirSync(file('folder')),
     'a directory with files that has the name of a snapshot': file =>
-      fs.mkdirSync(path.join(file(snapshotName(1, 2)), 'of somebody'), { recursive: true }),
+      fs.mkdirSync(path.join(file(columnsName(1, 2)), 'of somebody'), { recursive: true }),
   })) {
     it(`an exit handler removes the files of a spool that contains ${what}, which stays with the directory`, async t => {
       const { directory } = await openInThread(t);
       const pathOf = name => path.join(directory, name);
       put(pathOf);
       const foreign = fs.readdirSync(directory).filter(name => name !== 'lock');
-      fs.writeFileSync(pathOf(snapshotName(1, 1)), '');
+      fs.writeFileSync(pathOf(columnsName(1, 1)), '');
       Spool.removeSync(directory);
       assert.deepEqual(fs.readdirSync(place), [path.basename(directory)]);
       assert.deepEqual(fs.readdirSync(directory), foreign);
@@ -722,7 +707,7 @@ describe('removing from an exit handler', () => {
 
   it('an exit handler removes a directory and the lock of a thread that still runs', async t => {
     const { directory } = await openInThread(t);
-    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    fs.writeFileSync(path.join(directory, columnsName(1, 1)), '');
     Spool.removeSync(directory);
     assert.deepEqual(fs.readdirSync(place), []);
   });
@@ -746,7 +731,7 @@ describe('sweeping', () => {
   for (const holder of ['thread', 'in-place']) {
     it(`a sweep removes what a killed primary left, a minute later (${holder})`, async t => {
       const { child, directory } = await startOwner(t, holder);
-      fs.writeFileSync(path.join(directory, snapshotName(1, 1)), 'unread');
+      fs.writeFileSync(path.join(directory, columnsName(1, 1)), 'unread');
       await killHard(child);
       const spool = await open(t);
       assert.deepEqual(await spool.swept, [], 'its owner may live');
@@ -788,7 +773,7 @@ describe('sweeping', () => {
   });
 
   it('a sweep removes nothing in directories of similar names, such as an unpacked archive of this package', async t => {
-    leaveBehind({ name: `${PREFIX}15.2.0`, files: ['package.json', 'w1-r1-000000000000000000000000.snap'] });
+    leaveBehind({ name: `${PREFIX}15.2.0`, files: ['package.json', 'w1-r1-000000000000000000000000.columns'] });
     leaveBehind({ name: `${PREFIX}${'A'.repeat(24)}` });
     const contents = () => fs.readdirSync(place, { recursive: true }).sort();
     const before = contents();
@@ -799,18 +784,18 @@ describe('sweeping', () => {
   });
 
   it("a sweep removes only a spool's files from a directory that contains others, and leaves the directory", async t => {
-    const mixed = leaveBehind({ files: ['notes.txt', 'w1-last.snap', 'retired.snap'] });
+    const mixed = leaveBehind({ files: ['notes.txt', `w1-r1-${'0'.repeat(24)}.columns`, 'retired.snap'] });
     const folder = path.join(mixed, 'folder');
     fs.mkdirSync(folder);
-    fs.writeFileSync(path.join(folder, 'w1-last.snap'), 'of somebody else');
+    fs.writeFileSync(path.join(folder, `w1-r1-${'0'.repeat(24)}.columns`), 'of somebody else');
     age(folder, 60);
     age(mixed, 60);
     assert.deepEqual(await (await open(t)).swept, []);
     assert.deepEqual(fs.readdirSync(mixed).sort(), ['folder', 'notes.txt']);
-    assert.deepEqual(fs.readdirSync(folder), ['w1-last.snap']);
+    assert.deepEqual(fs.readdirSync(folder), [`w1-r1-${'0'.repeat(24)}.columns`]);
   });
 
-  for (const fresh of ['lock', 'w1-r1-000000000000000000000000.snap', '.']) {
+  for (const fresh of ['lock', 'w1-r1-000000000000000000000000.columns', '.']) {
     it(`a sweep leaves a directory alone in which something is new (${fresh})`, async t => {
       const directory = leaveBehind();
       age(path.join(directory, fresh), 0.9);
@@ -849,7 +834,7 @@ describe('sweeping', () => {
     fs.mkdirSync(outside);
     fs.writeFileSync(path.join(outside, 'file'), 'unchanged');
     const directory = leaveBehind();
-    const [folder, file] = ['w2-last.snap', 'w2-dictionary.snap'];
+    const [folder, file] = [`w2-r1-${'0'.repeat(24)}.columns`, `w2-${'0'.repeat(24)}.log`];
     fs.symlinkSync(outside, path.join(directory, folder));
     fs.symlinkSync(path.join(outside, 'file'), path.join(directory, file));
     for (const name of [folder, file, '.']) age(path.join(directory, name), 60);

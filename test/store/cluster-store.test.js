@@ -2,6 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
+const { joined } = require('../../lib/source/byte-buffers');
 const fc = require('../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { Registry } = require('../../lib/registry/registry');
@@ -605,7 +606,7 @@ test('ClusterStore: only the metric whose table was compacted is sent again', as
   await workers[0].source.prepare(1000);
   const snapshot = scrape(workers[0], store, 1);
   assert.ok(!snapshot.includes('is not sent again'));
-  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'the dictionary is sent once');
+  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'label sets are sent once');
   const samples = samplesOf(textOf(store));
   assert.strictEqual(samples.size, 3002);
   assert.strictEqual(samples.get(seriesKey('other', { a: 'is not sent again' })), 1);
@@ -696,79 +697,51 @@ test('ClusterStore: isClosed() distinguishes retired worker ids from new ones', 
   assert.strictEqual(store.retire(99), false);
   assert.strictEqual(store.isClosed(99), true);
   assert.strictEqual(store.isClosed(2), false);
-  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
+  assert.strictEqual(store.worker(1)?.position, undefined);
 });
 
 test('ClusterStore: a late snapshot, and one that was applied before, are refused', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   const store = new ClusterStore();
   worker.metric.inc({ a: 'x' });
-  const early = bytesOf(worker.source.capture(1, undefined));
+  const early = bytesOf(worker.source.captureWithLog(1, undefined));
   worker.metric.inc({ a: 'x' });
-  const late = bytesOf(worker.source.capture(1, undefined));
+  const late = bytesOf(worker.source.captureWithLog(1, undefined));
   store.apply(1, late);
   for (const buffer of [early, late]) assert.throws(() => store.apply(1, buffer), { code: 'sequence' });
   assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 2);
 });
 
-test('ClusterStore: a new store refuses a delta snapshot as incomplete, and accepts the full one', () => {
+test('ClusterStore: a new store refuses columns whose log begins before what came with them, and accepts the whole log', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  const continued = bytesOf(worker.source.captureWithLog(1, store.worker(1)?.position));
   const fresh = new ClusterStore();
-  assert.throws(() => fresh.apply(1, continued), { code: 'dictionary-start' });
-  assert.strictEqual(fresh.worker(1)?.journalPosition, undefined);
+  assert.throws(() => fresh.apply(1, continued), { code: 'log' });
+  assert.strictEqual(fresh.worker(1)?.position, undefined);
   scrape(worker, fresh, 1);
   assert.strictEqual(samplesOf(textOf(fresh)).size, 2);
 });
 
-test('ClusterStore: after invalidateDictionary() the full dictionary is requested, and the earlier numbers are shown until then', () => {
+test('ClusterStore: the missing part of a log is read where the columns were found, and no other', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
-  worker.metric.inc({ a: 'x' });
-  const store = cluster([worker]);
-  store.worker(1)?.invalidateDictionary();
-  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
-  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
-  worker.metric.inc({ a: 'y' });
-  const buffer = scrape(worker, store, 1);
-  assert.ok(buffer.includes('x'));
-  assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.notStrictEqual(store.worker(1)?.journalPosition, undefined);
-});
-
-test('ClusterStore: after requestFullDictionary() a delta snapshot that an earlier round requested is still accepted', () => {
-  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
-  worker.metric.inc({ a: 'x' });
-  const store = cluster([worker]);
-  worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
-  store.worker(1)?.requestFullDictionary();
-  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
-  store.apply(1, continued);
-  assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.strictEqual(store.worker(1)?.journalPosition, undefined, 'the full dictionary has not arrived yet');
-  worker.metric.inc({ a: 'y' });
-  const buffer = scrape(worker, store, 1);
-  assert.ok(buffer.includes('x'));
-  assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
-  const position = store.worker(1)?.journalPosition;
-  assert.notStrictEqual(position, undefined);
-  worker.metric.inc({ a: 'z' });
-  store.apply(1, bytesOf(worker.source.capture(1, position)));
-  assert.strictEqual(samplesOf(textOf(store)).size, 3);
-});
-
-test('ClusterStore: a delta snapshot for an invalidated dictionary is refused, and the full one is requested', () => {
-  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
-  worker.metric.inc({ a: 'x' });
-  const store = cluster([worker]);
-  worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
-  store.worker(1)?.invalidateDictionary();
-  assert.throws(() => store.apply(1, continued), { code: 'dictionary-start' });
-  assert.strictEqual(samplesOf(textOf(store)).size, 1);
+  const { log } = worker.source;
+  const store = new ClusterStore();
+  const ranges = [];
+  const readLog = (name, from, to) => {
+    assert.strictEqual(name, log.name);
+    ranges.push(from, to);
+    return joined(log.bytesFrom(0)).subarray(from, to);
+  };
+  for (const a of ['x', 'y', 'y']) {
+    worker.metric.inc({ a });
+    store.apply(1, bytesOf(worker.source.capture(1)), readLog);
+  }
+  assert.deepStrictEqual([...samplesOf(textOf(store)).values()], [1, 2]);
+  assert.strictEqual(ranges.length, 4);
+  assert.deepStrictEqual([ranges[0], ranges[1], ranges[3]], [0, ranges[2], log.length]);
 });
 
 test('ClusterStore: label values with unpaired surrogates are one series, as in the page of one process', async () => {
@@ -1023,14 +996,14 @@ test('ClusterStore: a snapshot with thousands of additions to a large metric cop
   for (let i = 0; i < ROWS; i++) counter.inc({ a: `${i}` });
   const store = new ClusterStore();
   scrape(worker, store, 1);
-  const known = store.worker(1).journalPosition;
+  const known = store.worker(1).position;
   // A worker that writes checkpoints, and that nobody scrapes: each has a label set more.
   for (let i = 0; i < ADDITIONS; i++) {
     counter.inc({ a: `added ${i}` });
-    worker.source.capture(1, known);
+    worker.source.captureWithLog(1, known);
   }
   counter.inc({ a: 'added 0' });
-  const snapshot = bytesOf(worker.source.capture(1, known));
+  const snapshot = bytesOf(worker.source.captureWithLog(1, known));
   let copied = 0;
   const { set } = Int32Array.prototype;
   t.mock.method(Object.getPrototypeOf(Int32Array.prototype), 'set', function (source, ...rest) {

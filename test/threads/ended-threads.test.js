@@ -60,9 +60,9 @@ describe('totals of threads that have ended', () => {
     new Gauge({ name: 'slow', help: 'h', registers: [slow], collect });
     const source = new SnapshotSource(() => [...retired.registries, slow]);
     const jobs = source.prepare(60_000, {
-      capture: dictionary => {
+      capture: ahead => {
         const store = new ClusterStore();
-        store.apply(1, bytesOf(source.capture(1, undefined, { dictionary })));
+        store.apply(1, bytesOf(source.captureWithLog(1, undefined, { ahead })));
         const samples = [...samplesOf(textOf(store))];
         return samples.reduce((sum, [key, value]) => sum + (key.startsWith('jobs_total') ? value : 0), 0);
       },
@@ -136,9 +136,9 @@ describe('totals of threads that have ended', () => {
         for (let i = 0; i < 2000; i++) summary.observe(5000 + i);
         end(registry);
       },
-      capture: dictionary => {
+      capture: ahead => {
         const store = new ClusterStore();
-        store.apply(1, bytesOf(source.capture(1, undefined, { dictionary })));
+        store.apply(1, bytesOf(source.captureWithLog(1, undefined, { ahead })));
         return textOf(store);
       },
     });

@@ -28,10 +28,9 @@ class Group {
   /** Whether the options are those of the program. */
   #isConfigured = false;
   #exit = {
-    onExitFirst: () =>
-      process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeExitSnapshot(),
+    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeLast(),
     onExit: () => {
-      this.#snapshots.writeExitSnapshot();
+      this.#snapshots.writeLast();
       this.#election.leave();
     },
   };

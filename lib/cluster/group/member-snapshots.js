@@ -5,7 +5,6 @@
 
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
-const { isExitName } = require('../../spool/file-names');
 
 // Another process may take over at any moment, and move the directory to which the snapshot goes.
 const MAX_TRIES = 3;
@@ -16,8 +15,6 @@ class MemberSnapshots {
   #registries;
   /** @type {WorkerResponder | undefined} once the leader has asked */
   #responder = undefined;
-  /** Of the exit snapshot. */
-  #exitName = '';
   /** @type {unknown} */
   #checkpointInterval = undefined;
 
@@ -34,11 +31,9 @@ class MemberSnapshots {
 
   /** @param {any} message of the leader, of type REQUEST or WELCOME */
   receive(message) {
-    // That of the first leader: the file of another name would stay in the directory.
-    if (isExitName(message.exitName)) this.#exitName ||= message.exitName;
     this.#checkpointInterval = message.checkpointInterval;
     this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
-    this.#responder.receive({ ...message, exitName: this.#exitName });
+    this.#responder.receive(message);
   }
 
   /**
@@ -54,10 +49,10 @@ class MemberSnapshots {
     }
   }
 
-  writeExitSnapshot() {
+  writeLast() {
     for (let i = 0; i < MAX_TRIES; i++) {
       const spool = this.#aim();
-      this.#responder?.writeExitSnapshot();
+      this.#responder?.writeLast();
       if (this.#directory.spool() === spool) return;
     }
   }
@@ -65,9 +60,8 @@ class MemberSnapshots {
   /** @returns {string | undefined} the directory to which they go; undefined if there is none */
   #aim() {
     const directory = this.#directory.spool();
-    const [exitName, checkpointInterval] = [this.#exitName, this.#checkpointInterval];
-    if (directory !== undefined)
-      this.#responder?.receive({ type: WELCOME, directory, exitName, checkpointInterval });
+    const checkpointInterval = this.#checkpointInterval;
+    if (directory !== undefined) this.#responder?.receive({ type: WELCOME, directory, checkpointInterval });
     return directory;
   }
 }

@@ -363,7 +363,7 @@ class ClusterPrimary {
   }
 
   /** @param {RenderResult} result */
-  #noteResult({ refused, state, seconds, positions: entries, unreadable }) {
+  #noteResult({ refused, state, seconds, positions: entries, badLogs, unreadable }) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
     warnOfUnknownAggregator(state.failures);
@@ -372,6 +372,8 @@ class ClusterPrimary {
       const record = this.#roster.get(workerId);
       if (record !== undefined) record.overIpc = true;
     }
+    const bad = new Map(badLogs);
+    for (const record of this.#roster.all) record.badLog = bad.get(record.worker.id);
     const positions = new Map(entries);
     this.#isComplete = true;
     for (const record of [...this.#roster.all, this.#own ?? []].flat()) {

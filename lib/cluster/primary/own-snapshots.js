@@ -37,8 +37,7 @@ class OwnSnapshots {
     this.#source = new SnapshotSource(registries);
     this.#onCaptured = onCaptured;
     /**
-     * @type {import('../wire/messages').JournalPosition | undefined} how much of the dictionary the
-     *   aggregator has
+     * @type {import('../../source/source-log').LogPosition | undefined} what the aggregator has of the log
      */
     this.position = undefined;
   }
@@ -91,13 +90,13 @@ class OwnSnapshots {
   async #capture(hookTime) {
     let hooksBegan = Infinity;
     try {
+      this.#source.startLogFor(this.position);
       const snapshot = await this.#source.prepare(hookTime, {
-        readerPosition: this.position,
         onWaiting: renew => (this.#renewCopies = renew),
-        capture: (dictionary, began) =>
+        capture: (ahead, began) =>
           timedSection('primary:capture', () => {
             hooksBegan = began;
-            const { chunks } = this.#source.capture(OWN_ID, this.position, { dictionary });
+            const { chunks } = this.#source.captureWithLog(OWN_ID, this.position, { ahead });
             // The aggregator gets these numbers before those of the capture that waits.
             this.#renewCopies?.();
             return joined(chunks);

@@ -5,7 +5,7 @@
 
 const { SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
 const { beginningOf } = require('../../options/thrown');
-const { isSnapshotNameOf } = require('../../spool/file-names');
+const { isColumnsNameOf } = require('../../spool/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
@@ -30,7 +30,7 @@ function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId,
   if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
   if (typeof snapshot === 'string' && snapshot.length <= MAX_SNAPSHOT_CHARACTERS)
     return { answer: { workerId, snapshot }, overIpc: textOr(reason, 'unknown') };
-  if (isSnapshotNameOf(file, workerId, requestId)) {
+  if (isColumnsNameOf(file, workerId, requestId)) {
     // Without a valid length the aggregator refuses the file, and removes it.
     return { answer: { workerId, file, maxBytes: Number.isSafeInteger(bytes) ? bytes : 0 } };
   }

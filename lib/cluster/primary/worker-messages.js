@@ -13,7 +13,7 @@ const {
 const { ownFields, send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
-const { isSnapshotNameOf } = require('../../spool/file-names');
+const { isColumnsNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 // A last snapshot is in the primary's memory until the worker has died. Three million numbers.
@@ -51,10 +51,10 @@ class WorkerMessages {
 
   /** @param {WorkerRecord} record */
   welcome(record) {
-    const { worker, exitName } = record;
+    const { worker } = record;
     // From its start, a worker knows who has the cluster's page.
     if (!this.#supervisor.isDirectoryKnown) send(worker, { type: PAGE, pages: true });
-    else send(worker, { type: WELCOME, exitName, ...this.fields, ...ownFields(record) });
+    else send(worker, { type: WELCOME, ...this.fields, ...ownFields(record) });
   }
 
   /** @param {WorkerRecord} record of a worker that gets no pages any more */
@@ -119,7 +119,7 @@ class WorkerMessages {
     const { requestId } = message;
     if (!this.#requests.settle(record, requestId)) {
       // The response belongs to somebody else's request, but a snapshot that came too late is removed.
-      if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
+      if (isColumnsNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
       return;
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);

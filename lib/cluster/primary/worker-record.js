@@ -2,11 +2,10 @@
 
 // Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
-const { exitSnapshotName } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('node:cluster').Worker} Worker */
-/** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
+/** @typedef {import('../../source/source-log').LogPosition} LogPosition */
 
 class WorkerRecord {
   /** @type {number | undefined} milliseconds, if the worker has asked for it */
@@ -15,8 +14,10 @@ class WorkerRecord {
   sendsSnapshots = false;
   /** @type {string | undefined} that it has sent over IPC */
   lastSnapshot = undefined;
-  /** @type {JournalPosition | undefined} how much of the worker's dictionary the aggregator has */
+  /** @type {LogPosition | undefined} what the aggregator has of the worker's log */
   position = undefined;
+  /** @type {string | undefined} name of the log that cannot be used: the worker has to begin another one */
+  badLog = undefined;
   /** Id of the request that it has not answered; 0 if there is none. */
   outstanding = 0;
   /** When that request was last sent, by performance.now(). */
@@ -43,8 +44,6 @@ class WorkerRecord {
   /** @param {Worker} worker that was never asked */
   constructor(worker) {
     this.worker = worker;
-    /** Bare name of the file for its last snapshot. */
-    this.exitName = exitSnapshotName(worker.id);
   }
 }
 

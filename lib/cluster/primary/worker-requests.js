@@ -106,10 +106,10 @@ class WorkerRequests {
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
     record.deadline = record.askedAt + timeout;
-    const { worker, outstanding: requestId, exitName, position } = record;
+    const { worker, outstanding: requestId, position: known, badLog } = record;
     const directory = record.overIpc ? '' : fields.directory;
     record.overIpc = false;
-    const request = { type: REQUEST, requestId, exitName, known: position, timeout, ...fields, directory };
+    const request = { type: REQUEST, requestId, known, badLog, timeout, ...fields, directory };
     send(worker, { ...request, ...ownFields(record) }, error => {
       if (!error || record.outstanding !== requestId) return;
       // The next scrape asks again.

@@ -20,18 +20,16 @@ const SHORTEST_CHECKPOINT_INTERVAL = 100;
 /** How many pages a worker may have requested that it has not got yet. */
 const MAX_UNANSWERED_PAGES = 64;
 
-/** @typedef {import('../../source/series-journal').JournalPosition} JournalPosition */
-
 /**
  * @typedef {object} Request
  * @property {string} type
  * @property {number} requestId
- * @property {string} [directory] where the worker writes its snapshot; absent in a request of prom-client
- * @property {string} [exitName] bare name of the file for the worker's exit snapshot
- * @property {JournalPosition} [known] absent if the primary has nothing of the journal
+ * @property {string} [directory] where the worker writes its source; absent in a request of prom-client
+ * @property {import('../../source/source-log').LogPosition} [known] what the primary has of the worker's log
+ * @property {string} [badLog] name of the log that the primary cannot use: the worker begins another one
  * @property {number} [timeout] how long the primary waits, milliseconds
- * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker also writes its exit
- *   snapshot while it runs, if something has changed
+ * @property {number} [checkpointInterval] milliseconds between checkpoints, at which the worker writes its
+ *   numbers if something has changed; 0 for none
  * @property {boolean} [pages] whether the primary answers page requests
  */
 

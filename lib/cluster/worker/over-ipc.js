@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in the worker. Snapshots in messages to the primary, if no file can be written.
+// Runs in the worker. Its source in messages to the primary, if no file can be written.
 
 const { textOf } = require('../../options/thrown');
 
@@ -8,7 +8,7 @@ const { textOf } = require('../../options/thrown');
 const NO_DIRECTORY = 'the primary has no directory';
 
 /**
- * @param {import('../../source/snapshot-encoder').EncodedSnapshot} snapshot
+ * @param {import('../../source/columns-encoder').EncodedColumns} source with the end of the log
  * @param {unknown} error because of which no file was written
  * @returns {{snapshot: string, reason: string}} fields of a message
  */

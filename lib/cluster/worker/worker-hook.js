@@ -68,8 +68,8 @@ function hookIntoWorker(registries) {
         debug('a message of the primary failed: %s', error);
       }
     },
-    onExit: () => responder?.writeExitSnapshot(),
-    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeExitSnapshot(),
+    onExit: () => responder?.writeLast(),
+    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeLast(),
     handOver: async timeout => responder?.handOver(timeout),
     requestCheckpoints(interval) {
       // The first one applies, as with the other options.

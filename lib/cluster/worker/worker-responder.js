@@ -1,19 +1,19 @@
 'use strict';
 
 // Runs in the worker, on the application's event loop. On a request of the primary it captures the
-// registries, writes them to a file, and answers with the file's name. No error may reach the application.
+// registries, writes their columns to a file, and answers with the file's name. No error may reach the
+// application.
 
 const path = require('node:path');
 const { SnapshotSource } = require('../../source/snapshot-source');
-const { SnapshotFile } = require('./snapshot-file');
 const { isOthers } = require('../../spool/safe-files');
-const { ExitSnapshot } = require('./exit-snapshot');
+const { Checkpoints } = require('./checkpoints');
+const { SourceFiles } = require('./source-files');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
 const { hookTime } = require('../../source/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
-const { snapshotName, isExitName } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/messages').Request} Request */
@@ -25,7 +25,8 @@ class WorkerResponder {
   #busy = false;
   /** When the hooks of the last capture began, see SnapshotSource.prepare(). */
   #hooksBegan = Infinity;
-  #exit;
+  #files;
+  #checkpoints;
   #link;
   /** @type {number | undefined} milliseconds between checkpoints, if this program sets them */
   #checkpointInterval = undefined;
@@ -41,7 +42,8 @@ class WorkerResponder {
     this.workerId = link.id;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, link);
+    this.#files = new SourceFiles(this.#source, link.id);
+    this.#checkpoints = new Checkpoints(this.#source, link, this.#files);
   }
 
   /** @param {any} message of one of the types that a primary sends */
@@ -66,20 +68,18 @@ class WorkerResponder {
     if (message.type !== WELCOME && !(Number.isSafeInteger(requestId) && requestId >= 0)) return;
     // Then as without one.
     const directory = isOthers(message.directory) ? '' : message.directory;
+    if (directory !== this.#files.directory) this.#checkpoints.invalidate();
+    this.#files.aimAt(directory);
     const isFirst = !this.#isOurs;
     this.#isOurs = true;
-    if (isExitName(message.exitName)) {
-      this.#exit.aimAt(directory, message.exitName, message.checkpointInterval);
-    }
+    this.#checkpoints.setInterval(message.checkpointInterval);
     if (message.type === WELCOME) {
-      // Also sent by a primary that has lost its state: the next checkpoint must have the whole dictionary.
-      this.#exit.readerPosition = undefined;
-      this.#exit.invalidate();
       this.#announce();
       return;
     }
     if (isFirst && this.#checkpointInterval !== undefined) this.#announce();
-    this.#exit.readerPosition = message.known;
+    this.#checkpoints.readerPosition = message.known;
+    if (message.badLog === this.#source.log.name) this.#source.log.restart();
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
     this.#newest = { ...message, directory };
@@ -112,21 +112,20 @@ class WorkerResponder {
 
   /** @param {Request} request */
   async #answer(request) {
-    const { requestId, directory, known: readerPosition, timeout } = request;
-    const name = snapshotName(this.workerId, requestId);
-    const file = directory ? new SnapshotFile(directory, name) : undefined;
+    const { requestId, directory, known, timeout } = request;
+    const file = directory === '' ? undefined : this.#files.start(requestId);
     this.#hooksBegan = Infinity;
     try {
+      if (file === undefined) this.#source.startLogFor(known);
       file?.open();
       await this.#source.prepare(hookTime(timeout), {
-        readerPosition,
-        onProgress: part => file?.writeAhead(part),
-        capture: (dictionary, hooksBegan) => {
+        onProgress: blocks => file?.writeAhead(blocks),
+        capture: (ahead, hooksBegan) => {
           if (this.#newest !== request) return;
           this.#newest = undefined;
           this.#hooksBegan = hooksBegan;
-          if (file === undefined) this.#answerOverIpc(requestId, readerPosition, NO_DIRECTORY);
-          else this.#answerWithFile(request, name, file, dictionary);
+          if (file === undefined) this.#answerOverIpc(request, NO_DIRECTORY);
+          else this.#answerWithFile(request, file, ahead);
         },
       });
     } finally {
@@ -138,35 +137,34 @@ class WorkerResponder {
 
   /**
    * @param {Request} request
-   * @param {string} name
-   * @param {SnapshotFile} file
-   * @param {import('../../source/dictionary-part').DictionaryPart} dictionary
+   * @param {import('./columns-file').ColumnsFile} file
+   * @param {import('../../source/blocks-ahead').BlocksAhead} ahead
    */
-  #answerWithFile({ requestId, known: readerPosition }, name, file, dictionary) {
+  #answerWithFile(request, file, ahead) {
     try {
       const bytes = timedSection('worker:capture', () => {
-        const snapshot = this.#source.capture(this.workerId, readerPosition, { dictionary });
-        file.finish(snapshot);
-        return snapshot.bytes;
+        const columns = this.#source.capture(this.workerId, { ahead });
+        this.#files.finish(file, columns);
+        return columns.bytes;
       });
-      this.#respond(requestId, { file: name, bytes });
+      this.#respond(request.requestId, { file: file.name, bytes });
+      this.#checkpoints.postpone();
     } catch (error) {
       file.discard();
       this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(requestId, readerPosition, error);
+      this.#answerOverIpc(request, error);
     }
   }
 
   /**
-   * Sends the snapshot itself if no file can be written. This is slower.
+   * Sends columns and log themselves if no file can be written. This is slower.
    *
-   * @param {number} requestId
-   * @param {Request['known']} readerPosition
+   * @param {Request} request
    * @param {unknown} reason why no file was written
    */
-  #answerOverIpc(requestId, readerPosition, reason) {
+  #answerOverIpc({ requestId, known }, reason) {
     try {
-      this.#respond(requestId, inMessage(this.#source.capture(this.workerId, readerPosition), reason));
+      this.#respond(requestId, inMessage(this.#source.captureWithLog(this.workerId, known), reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
       this.#respondError(requestId, error);
@@ -213,24 +211,24 @@ class WorkerResponder {
   }
 
   /**
-   * Writes the exit snapshot of a program that is about to end.
+   * Writes the numbers of a program that is about to end.
    *
    * @param {number} timeout milliseconds for `collect` hooks
    * @returns {Promise<void>} never rejected
    */
   handOver(timeout) {
-    return this.#exit.handOver(hookTime(timeout));
+    return this.#checkpoints.handOver(hookTime(timeout));
   }
 
   /**
-   * Writes the exit snapshot in the 'exit' handler, without running hooks, if the directory still exists. It
-   * has all that was recorded after a disconnect or after the last scrape.
+   * Writes the last numbers in the 'exit' handler, without running hooks, if the directory still exists. They
+   * have all that was recorded after a disconnect or after the last scrape.
    */
-  writeExitSnapshot() {
+  writeLast() {
     try {
-      this.#exit.write();
+      this.#checkpoints.writeLast();
     } catch (error) {
-      debug('worker %d could not write its exit snapshot: %s', this.workerId, error);
+      debug('worker %d could not write its last numbers: %s', this.workerId, error);
     }
   }
 }

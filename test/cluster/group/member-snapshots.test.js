@@ -8,7 +8,6 @@ const { it } = require('node:test');
 const { Registry } = require('../../..');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
-const { exitSnapshotName } = require('../../../lib/spool/file-names.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
 const { makePlace } = require('../../fixtures/cluster-harness.js');
 
@@ -27,30 +26,31 @@ it('what a process hands over goes to where another process has moved the direct
     () => link,
     () => [new Registry()],
   );
-  const exitName = exitSnapshotName(1);
-  snapshots.receive({ type: WELCOME, directory: first, exitName, checkpointInterval: 0 });
+  snapshots.receive({ type: WELCOME, directory: first, checkpointInterval: 0 });
   directory.claim(2, 2);
   fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
   await snapshots.handOver(100);
-  assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
+  assert.deepEqual(kindsIn(directory.spool()), ['w1 .columns', 'w1 .log']);
 });
 
-it('a process has one exit snapshot, whoever leads', t => {
+it('a process has one file of last numbers and one log, whoever leads', t => {
   const place = makePlace(t);
   const snapshots = new MemberSnapshots(
     new GroupDirectory(path.join(place, 'd')),
     () => link,
     () => [new Registry()],
   );
-  const [first, second] = [1, 1].map(exitSnapshotName);
-  for (const [exitName, files] of [
-    ['../elsewhere', []],
-    [undefined, []],
-    [first, [first]],
-    [second, [first]],
-  ]) {
-    snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
-    snapshots.writeExitSnapshot();
-    assert.deepEqual(fs.readdirSync(place), files);
+  for (let i = 0; i < 2; i++) {
+    snapshots.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
+    snapshots.writeLast();
+    assert.deepEqual(kindsIn(place), ['w1 .columns', 'w1 .log']);
   }
 });
+
+/** The worker and the kind of each file. */
+function kindsIn(directory) {
+  return fs
+    .readdirSync(directory)
+    .map(name => `${name.split('-')[0]} ${path.extname(name)}`)
+    .sort();
+}

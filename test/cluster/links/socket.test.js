@@ -6,7 +6,6 @@ const { describe, it } = require('node:test');
 
 const { Counter, Registry } = require('../../..');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder.js');
-const { exitSnapshotName } = require('../../../lib/spool/file-names.js');
 const { REQUEST } = require('../../../lib/cluster/wire/messages.js');
 const { SocketLink } = require('../../../lib/cluster/links/socket.js');
 
@@ -123,9 +122,8 @@ describe('a link over a socket', () => {
       },
       () => [registry],
     );
-    const exitName = exitSnapshotName(1);
     for (const requestId of [1, 2]) {
-      responder.receive({ type: REQUEST, requestId, directory: '', exitName });
+      responder.receive({ type: REQUEST, requestId, directory: '' });
       while (to.messages.length + to.ends() < requestId) await new Promise(resolve => setImmediate(resolve));
       assert.match(to.messages.at(-1).error, /^a message of \d+ bytes is too long for the link/);
     }

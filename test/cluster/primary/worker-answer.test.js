@@ -8,7 +8,7 @@ const vm = require('node:vm');
 const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
 const { ReasonCounts } = require('../../../lib/cluster/primary/reason-counts');
 
-const FILE = `w3-r5-${'a'.repeat(24)}.snap`;
+const FILE = `w3-r5-${'a'.repeat(24)}.columns`;
 const read = message => readAnswer(message, 3, 5);
 
 describe('the answer of a worker', () => {

@@ -6,9 +6,9 @@ const { WorkerMessages } = require('../../../lib/cluster/primary/worker-messages
 const { WorkerRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
 const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
 const { LAST, RESPONSE } = require('../../../lib/cluster/wire/messages');
-const { snapshotName } = require('../../../lib/spool/file-names');
+const { columnsName } = require('../../../lib/spool/file-names');
 
-const FILE = `w1-r0-${'0'.repeat(24)}.snap`;
+const FILE = `w1-r0-${'0'.repeat(24)}.columns`;
 
 it('the last snapshot of a worker over IPC is the newest valid one, and is part of its death', () => {
   const messages = new WorkerMessages({ supervisor: {}, requests: {}, onAnswered: () => assert.fail() });
@@ -44,7 +44,7 @@ it('the files of responses that come too late are removed', () => {
   const sent = [];
   const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });
   const respond = requestId => {
-    const file = snapshotName(1, requestId);
+    const file = columnsName(1, requestId);
     messages.receive(record, { type: RESPONSE, requestId, file, bytes: 5 });
     return file;
   };

@@ -47,15 +47,16 @@ describe('requests to a worker', () => {
     assert.deepEqual([directory(), directory()], ['', '/spool']);
   });
 
-  it('requests to a worker carry the timeout and what the aggregator has of its dictionary', () => {
-    record.position = { incarnation: 'a', epoch: 1, series: 5 };
+  it('requests to a worker carry the timeout and what the aggregator has of its log', () => {
+    record.position = { log: 'a', bytes: 5 };
+    record.badLog = 'b';
     requests.ask(record, 400, FIELDS);
     assert.deepEqual(sent, [
       {
         type: 'prom-client:getMetricsReq',
         requestId: 1,
-        exitName: record.exitName,
         known: record.position,
+        badLog: 'b',
         timeout: 400,
         directory: '/spool',
       },

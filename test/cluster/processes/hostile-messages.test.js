@@ -78,11 +78,11 @@ describe(`messages with fields of any type (PROPERTY_SEED=${seed})`, () => {
         ({ cluster, require }, { input, random }, { seed, messages, directories }) => {
           const { hostileMessage, pick } = require(input);
           const next = require(random).randomFrom(seed);
-          const fields = ['type', 'requestId', 'exitName', 'known', 'timeout', 'checkpointInterval'];
+          const fields = ['type', 'requestId', 'badLog', 'known', 'timeout', 'checkpointInterval'];
           for (let i = 0; i < messages; i++) {
             const type = pick(next, ['prom-client:getMetricsReq', 'prom-client-cluster:welcome']);
             const known = { incarnation: '00'.repeat(16), epoch: 1, series: 1 };
-            const request = { type, requestId: 1e9 + i, known, timeout: 1000, exitName: 'w1-exit-x' };
+            const request = { type, requestId: 1e9 + i, known, timeout: 1000, badLog: '' };
             const directory = pick(next, directories);
             cluster.workers[1].send({ ...hostileMessage(request, next, fields), directory });
           }

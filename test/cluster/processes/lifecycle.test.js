@@ -228,8 +228,8 @@ describe('a cluster whose workers come and go', () => {
 
     it('half a file of a killed worker counts nothing and is removed', async () => {
       const { id, total } = await forkAndCount(2);
-      const file = path.join(cluster().spool, `w${id}-r99999-${'0'.repeat(24)}.snap`);
-      fs.writeFileSync(file, 'PCCSNAP\x01 and then it was killed');
+      const file = path.join(cluster().spool, `w${id}-r99999-${'0'.repeat(24)}.columns`);
+      fs.writeFileSync(file, 'PCCCOLS\x01 and then it was killed');
       await kill(id);
       assert.equal(await scraped(), total);
       await until(() => cluster().spooledFiles().length === 0, 'the half file is removed');

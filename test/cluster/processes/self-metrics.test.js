@@ -249,7 +249,7 @@ describe('self-metrics of a cluster', () => {
     });
     const sizes = ({ answers }) =>
       answers.splice(0).flatMap(({ message }) => (message.bytes === undefined ? [] : [message.bytes]));
-    for (const least of [16_000, 8_000]) {
+    for (const least of [8_000, 8_000]) {
       await cluster.run(sizes);
       const size = (await selfScrape(cluster)).get('snapshot_bytes');
       const announced = await cluster.run(sizes);
@@ -384,7 +384,7 @@ describe('self-metrics of a cluster', () => {
     const snapshotParts = text.matchAll(/new SnapshotError\(\s*'([a-z-]+)'/g);
     const codes = [...new Set(Array.from(snapshotParts, ([, code]) => code))];
     assert.ok(codes.length > 8, codes.join());
-    for (const reason of [...codes, 'exit-length', 'ENOENT', 'worker-error', 'save-retired']) {
+    for (const reason of [...codes, 'exit-log', 'ENOENT', 'worker-error', 'save-retired']) {
       assert.equal(self.get(`refused_answers_total{reason="${reason}"}`), 0, reason);
     }
     const stages = text.matchAll(/countFailure\(\s*'([a-z-]+)'|\['(max-series)'|'(collect)'/g);

@@ -2,13 +2,11 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const path = require('node:path');
 const { it } = require('node:test');
 const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
 const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
-const { exitSnapshotName } = require('../../../lib/spool/file-names');
 const { WELCOME, REQUEST, READY, LAST } = require('../../../lib/cluster/wire/messages');
 
 it("a program that has replaced process.send() gets no error in its 'message' event", async t => {
@@ -19,13 +17,13 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
   });
   Object.assign(process, { connected: true, send: failing });
   const responder = new WorkerResponder(linkToPrimary(1), () => []);
-  const fields = { directory: '', exitName: exitSnapshotName(1) };
+  const fields = { directory: '' };
   responder.receive({ type: WELCOME, ...fields });
   assert.equal(failing.mock.callCount(), 1);
   responder.receive({ type: REQUEST, requestId: 1, ...fields });
   await new Promise(resolve => setImmediate(resolve));
   await responder.handOver(1000);
-  responder.writeExitSnapshot();
+  responder.writeLast();
   assert.ok(failing.mock.callCount() >= 4);
   // Neither an error of a registry can be sent, with this primary or one with prom-client.
   const broken = new WorkerResponder(linkToPrimary(1), () => [undefined]);
@@ -39,7 +37,6 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const registry = new Registry();
   const counter = new Counter({ name: 'done_total', help: 'h', registers: [registry] });
-  const exitName = exitSnapshotName(1);
   const sent = [];
   const link = {
     id: 1,
@@ -48,39 +45,70 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   };
   const writers = [makePlace(t), ''].map(directory => {
     const responder = new WorkerResponder(link, () => [registry]);
-    responder.receive({ type: WELCOME, directory, exitName, checkpointInterval: 100 });
-    return { responder, file: path.join(directory, exitName) };
+    responder.receive({ type: WELCOME, directory, checkpointInterval: 100 });
+    return { responder, directory };
   });
-  const [{ file }, { responder, file: other }] = writers;
-  while (!fs.existsSync(file)) {
+  const [{ directory }, { responder }] = writers;
+  while (!fs.readdirSync(directory).some(name => name.endsWith('.columns'))) {
     counter.inc();
     t.mock.timers.tick(100);
     await new Promise(resolve => setImmediate(resolve));
   }
-  assert.equal(fs.existsSync(other), false);
   assert.deepEqual(sent, [READY, READY]);
-  responder.writeExitSnapshot();
+  responder.writeLast();
   assert.deepEqual(sent, [READY, READY, LAST]);
-  // Closed once: the number of the descriptor in reserve may be that of another file by now.
-  const closed = t.mock.method(fs, 'closeSync');
-  responder.writeExitSnapshot();
-  assert.equal(closed.mock.callCount(), 0);
-  assert.deepEqual(sent.splice(-1), [LAST]);
   // A network file system may fail to close a file.
   t.mock.method(fs, 'closeSync', () => {
     throw Object.assign(new Error('EIO: i/o error, close'), { code: 'EIO' });
   });
-  writers[0].responder.writeExitSnapshot();
+  writers[0].responder.writeLast();
   assert.deepEqual(sent, [READY, READY, LAST, LAST]);
 });
 
 it('a request is ignored if no file can be named by its id', t => {
   const link = { id: 1, isConnected: () => true, send() {} };
   const registries = t.mock.fn(() => []);
-  const request = { type: REQUEST, directory: makePlace(t), exitName: exitSnapshotName(1) };
+  const request = { type: REQUEST, directory: makePlace(t) };
   for (const requestId of [-1, 0.5, 2 ** 53, '1', null, undefined])
     new WorkerResponder(link, registries).receive({ ...request, requestId });
   assert.equal(registries.mock.callCount(), 0);
   new WorkerResponder(link, registries).receive({ ...request, requestId: 1 });
   assert.notEqual(registries.mock.callCount(), 0);
+});
+
+it('a checkpoint replaces the one before, and the log it needs, and has time after an answer', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const directory = makePlace(t);
+  const files = () => fs.readdirSync(directory).sort();
+  const until = async condition => {
+    while (!condition()) await new Promise(resolve => setImmediate(resolve));
+  };
+  responder.receive({ type: WELCOME, directory, checkpointInterval: 1000 });
+  let before = [];
+  for (let checkpoint = 0; checkpoint < 3; checkpoint++) {
+    counter.inc({ a: checkpoint });
+    t.mock.timers.tick(1000);
+    await until(() => files().length === 2 && files().join() !== before.join());
+    if (checkpoint > 0) assert.equal(files()[0], before[0], 'the log is the same');
+    before = files();
+  }
+  counter.inc({ a: 'answered' });
+  t.mock.timers.tick(999);
+  responder.receive({ type: REQUEST, requestId: 7, directory, checkpointInterval: 1000 });
+  await until(() => sent.some(({ file }) => file !== undefined));
+  const answered = files();
+  assert.equal(answered.length, 3);
+  t.mock.timers.tick(999);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual(files(), answered, 'the answer has just been written');
+  const badLog = before[0].slice(3, -4);
+  responder.receive({ type: REQUEST, requestId: 8, directory, badLog, checkpointInterval: 1000 });
+  await until(() => sent.filter(({ file }) => file !== undefined).length === 2);
+  assert.equal(files().includes(before[0]), false, 'another log has begun');
+  assert.equal(files().filter(name => name.endsWith('.log')).length, 1);
 });

@@ -1,27 +1,31 @@
 'use strict';
 
-// Runs in the worker. Writes one snapshot file: created exclusively (`wx`), readable by its owner only
+// Runs in the worker. Writes one file of columns: created exclusively (`wx`), readable by its owner only
 // (0600), and closed before its name is sent. Writes are synchronous: one writev() of 0.8 MB takes 0.2 ms,
-// and asynchronous writes would queue behind the application's own work in libuv's thread pool. A large
-// dictionary part is written ahead, in slices.
+// and asynchronous writes would queue behind the application's own work in libuv's thread pool. Digests are
+// written ahead, in slices.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { incompleteHeader } = require('../../source/snapshot-encoder');
+const { incompleteHeader } = require('../../source/columns-encoder');
+const { writeAll } = require('./write-all');
 const { checkDirectory } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
-/** @typedef {import('../../source/snapshot-encoder').EncodedSnapshot} EncodedSnapshot */
-/** @typedef {import('../../source/dictionary-part').DictionaryPart} DictionaryPart */
+/** So much of the log is written at once, ahead of the columns. */
+const AHEAD_BYTES = 65536;
 
-class SnapshotFile {
+/** @typedef {import('../../source/columns-encoder').EncodedColumns} EncodedColumns */
+/** @typedef {import('../../source/blocks-ahead').BlocksAhead} BlocksAhead */
+
+class ColumnsFile {
   #path;
   /** @type {number | undefined} while the file is open */
   #descriptor = undefined;
   /** Whether there is a file that is not finished. */
   #isUnfinished = false;
   /**
-   * @type {Uint8Array[]} the chunks written so far: a preliminary header, then chunks of the dictionary part
+   * @type {Uint8Array[]} the chunks written so far: a preliminary header, then blocks
    */
   #ahead = [];
   /** File position of the next chunk. */
@@ -29,12 +33,17 @@ class SnapshotFile {
   /** @type {unknown} the error that stopped writing */
   #failure = undefined;
 
+  #writeLog;
+
   /**
    * @param {string} directory
    * @param {string} name
+   * @param {(minBytes?: number) => void} writeLog writes the log, as far as it goes, if that is so much
    */
-  constructor(directory, name) {
+  constructor(directory, name, writeLog) {
+    this.name = name;
     this.#path = path.join(directory, name);
+    this.#writeLog = writeLog;
   }
 
   /**
@@ -50,16 +59,16 @@ class SnapshotFile {
   }
 
   /**
-   * Writes what no longer changes of the digests and of the dictionary part. finish() throws what fails
-   * here.
+   * Writes the log, and the blocks that no longer change. finish() throws what fails here.
    *
-   * @param {DictionaryPart} dictionary
+   * @param {BlocksAhead} blocks
    */
-  writeAhead(dictionary) {
-    const { completeChunks } = dictionary;
-    if (this.#failure !== undefined || completeChunks.length === 0) return;
+  writeAhead({ completeChunks }) {
+    if (this.#failure !== undefined) return;
     try {
-      if (this.#ahead.length === 0) this.#append([incompleteHeader(dictionary)]);
+      this.#writeLog(AHEAD_BYTES);
+      if (completeChunks.length === 0) return;
+      if (this.#ahead.length === 0) this.#append([incompleteHeader()]);
       this.#append(completeChunks.slice(this.#ahead.length - 1));
     } catch (error) {
       this.discard(error);
@@ -67,16 +76,16 @@ class SnapshotFile {
   }
 
   /**
-   * Writes the remaining chunks, and closes the file.
+   * Writes the log and the remaining chunks, and closes the file.
    *
-   * @param {EncodedSnapshot} snapshot
+   * @param {EncodedColumns} columns
    * @throws {Error} of the file system, after removing the file
    */
   finish({ chunks }) {
     if (this.#failure !== undefined) throw this.#failure;
     try {
+      this.#writeLog();
       const isAhead = this.#ahead.length > 0;
-      if (!this.#ahead.every((chunk, i) => i === 0 || chunk === chunks[i])) this.#restart();
       this.#append(chunks.slice(this.#ahead.length));
       if (isAhead) writeAll(this.#open(), [chunks[0]], 0);
       this.#close();
@@ -93,7 +102,7 @@ class SnapshotFile {
    *
    * @param {unknown} [reason]
    */
-  discard(reason = new Error('the snapshot was discarded')) {
+  discard(reason = new Error('the columns were discarded')) {
     this.#failure ??= reason;
     this.#ahead = [];
     if (!this.#isUnfinished) return;
@@ -117,13 +126,6 @@ class SnapshotFile {
     this.#ahead.push(...chunks);
   }
 
-  /** Empties the file: the chunks written ahead do not belong to the snapshot. */
-  #restart() {
-    fs.ftruncateSync(this.#open(), 0);
-    this.#ahead = [];
-    this.#position = 0;
-  }
-
   #open() {
     if (this.#descriptor === undefined) {
       checkDirectory(path.dirname(this.#path));
@@ -140,39 +142,4 @@ class SnapshotFile {
   }
 }
 
-/**
- * @param {number} descriptor
- * @param {Uint8Array[]} chunks
- * @param {number} position
- * @returns {number} number of bytes written
- */
-function writeAll(descriptor, chunks, position) {
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  const written = fs.writevSync(descriptor, chunks, position);
-  if (written !== bytes) writeRest(descriptor, chunks, position, written);
-  return bytes;
-}
-
-/**
- * writev() may write fewer bytes than requested (a full disk, a signal). Writing the rest succeeds or throws
- * the reason.
- *
- * @param {number} descriptor
- * @param {Uint8Array[]} chunks
- * @param {number} position of the first chunk
- * @param {number} written bytes written already
- */
-function writeRest(descriptor, chunks, position, written) {
-  let start = 0;
-  for (const chunk of chunks) {
-    let done = Math.min(Math.max(written - start, 0), chunk.length);
-    while (done < chunk.length) {
-      const count = fs.writeSync(descriptor, chunk, done, chunk.length - done, position + start + done);
-      if (count === 0) throw new Error('the file system takes no more bytes');
-      done += count;
-    }
-    start += chunk.length;
-  }
-}
-
-module.exports = { SnapshotFile };
+module.exports = { ColumnsFile };

@@ -1,9 +1,9 @@
 'use strict';
 
-// Reads one snapshot of a worker, and checks its structure before any of it is used.
+// Reads the columns of a source, and checks their structure before anything is used.
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
-const { readDictionary } = require('./dictionary-decoder');
+const { hasChecksum, NO_CHECKSUM } = require('./checksum');
 const { EXTRAS } = require('./extras');
 const { readFailures } = require('./failure-counts');
 const { isValidLabelName } = require('../registry/names');
@@ -15,9 +15,10 @@ const {
   HEADER_BYTES,
   END_BYTES,
   INCARNATION_BYTES,
+  LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
-} = require('./snapshot-format');
+} = require('./source-format');
 
 /** @type {import('./extras').RowExtras} */
 const NO_EXTRAS = Object.freeze({});
@@ -41,88 +42,95 @@ const NO_EXTRAS = Object.freeze({});
 /** @typedef {{defaults: number, json: any}} JsonEntry */
 
 /**
- * @typedef {object} SnapshotHeader
+ * @typedef {object} ColumnsHeader
  * @property {number} workerId
  * @property {string} incarnation
- * @property {number} epoch
  * @property {number} sequence
  * @property {number} capturedAt milliseconds since the epoch
- * @property {number} dictionaryStart
- * @property {number} dictionaryEnd
+ * @property {string} log name of the log, hex
+ * @property {number} logBytes how long the log was
+ * @property {number} logChecksum of so many bytes
+ * @property {boolean} isLast whether the process records nothing after them
+ * @property {number} bytes of the columns
+ * @property {{numbersStart: number, columnsStart: number, checksum: number}} parts
  */
 
 /**
- * @typedef {object} SnapshotParts
- * @property {import('./dictionary-decoder').DictionaryRecord[]} dictionary
+ * @typedef {object} Columns
  * @property {[string, string][][]} defaultLabels
  * @property {import('./failure-counts').Failure[]} failures
  * @property {(TableEntry | JsonEntry)[]} entries
  * @property {ByteReader} columns
- * @property {number} bytes
  */
-
-/** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
 
 /**
- * Reads a snapshot, and checks every length.
+ * Reads the header, and checks that the columns are complete.
  *
- * @param {Buffer} buffer whose memory starts at a multiple of 8
- * @param {(metric: number) => number | undefined} labelCountOf number of labels of a metric that an earlier
- *   snapshot defined
- * @param {(header: SnapshotHeader) => void} checkHeader may throw; called before the dictionary is read,
- *   because the dictionary may continue one that the reader does not have
- * @returns {Snapshot}
+ * @param {Buffer} buffer whose memory starts at a multiple of 8; more may follow the columns
+ * @returns {ColumnsHeader}
  * @throws {SnapshotError} if the bytes do not follow the format
  */
-function decodeSnapshot(buffer, labelCountOf, checkHeader) {
+function readHeader(buffer) {
   if (buffer.length < HEADER_BYTES + END_BYTES)
     throw new SnapshotError('length', `${buffer.length} bytes are too few`);
-  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is not a snapshot');
+  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'these are no columns');
   const header = new ByteReader(buffer, 8, HEADER_BYTES);
+  checkWriter(header);
+  const [incarnation, log] = [header.hex(INCARNATION_BYTES), header.hex(LOG_NAME_BYTES)];
+  const [workerId, logChecksum, checksum] = [header.uint32(), header.uint32(), header.uint32()];
+  const [sequence, capturedAt, logBytes, numbersStart, bytes, columnsStart] = Array.from({ length: 6 }, () =>
+    header.float64(),
+  );
+  const isLast = header.uint32() === 1;
+  const endStart = bytes - END_BYTES;
+  // NaN fails each of these.
+  const offsets = [HEADER_BYTES, numbersStart, columnsStart, endStart, buffer.length - END_BYTES];
+  const isInOrder = offsets.every((each, i) => i === 0 || each >= offsets[i - 1]);
+  if (!isInOrder) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
+  if ([numbersStart, columnsStart, bytes].some(each => each % 8 !== 0))
+    throw new SnapshotError('length', 'the offsets of the parts are invalid');
+  if (
+    buffer.compare(END_MARK, 0, 8, endStart + 8, bytes) !== 0 ||
+    new ByteReader(buffer, endStart, bytes).float64() !== sequence
+  ) {
+    throw new SnapshotError('end-mark', 'the end mark is missing');
+  }
+  const parts = { numbersStart, columnsStart, checksum };
+  return { workerId, incarnation, sequence, capturedAt, log, logBytes, logChecksum, isLast, bytes, parts };
+}
+
+/**
+ * @param {ByteReader} header at the byte order
+ * @throws {SnapshotError} if another release or machine has written it
+ */
+function checkWriter(header) {
   if (header.uint32() !== BYTE_ORDER)
     throw new SnapshotError('byte-order', 'written in the other byte order');
   const version = header.uint32();
   if (version !== VERSION)
     throw new SnapshotError('version', `format version ${version}, expected ${VERSION}`);
-  const incarnation = buffer.toString('hex', header.position, header.position + INCARNATION_BYTES);
-  header.position += INCARNATION_BYTES;
-  const [workerId, epoch] = [header.uint32(), header.uint32()];
-  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes, offset] =
-    Array.from({ length: 8 }, () => header.float64());
-  const segments = header.uint32();
-  const endStart = buffer.length - END_BYTES;
-  if (bytes !== buffer.length) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
-  if (
-    buffer.compare(END_MARK, 0, 8, endStart + 8) !== 0 ||
-    new ByteReader(buffer, endStart, buffer.length).float64() !== sequence
-  ) {
-    throw new SnapshotError('end-mark', 'the end mark is missing');
-  }
-  const offsets = [HEADER_BYTES, offset, numbersStart, columnsStart, endStart];
-  const inOrder = offsets.every((each, i) => i === 0 || each >= offsets[i - 1]);
-  if (
-    !inOrder ||
-    offset % 8 !== 0 ||
-    numbersStart % 8 !== 0 ||
-    columnsStart % 8 !== 0 ||
-    !(dictionaryStart <= dictionaryEnd)
-  ) {
-    throw new SnapshotError('length', 'the offsets of the parts are invalid');
-  }
+}
 
-  const identity = { workerId, incarnation, epoch, sequence, capturedAt, dictionaryStart, dictionaryEnd };
-  checkHeader(identity);
-
-  const columns = new ByteReader(buffer, columnsStart, endStart);
-  const dictionary = readDictionary(new ByteReader(buffer, offset, numbersStart), segments, labelCountOf);
-  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns, offset);
-  return { ...identity, dictionary, ...numbers, columns, bytes };
+/**
+ * Reads the columns, and checks every length.
+ *
+ * @param {Buffer} buffer
+ * @param {ColumnsHeader} header of it
+ * @returns {Columns}
+ * @throws {SnapshotError} if the bytes do not follow the format
+ */
+function decodeColumns(buffer, { bytes, parts: { numbersStart, columnsStart, checksum } }) {
+  if (!hasChecksum(buffer.subarray(numbersStart, columnsStart), NO_CHECKSUM, checksum))
+    throw new SnapshotError('checksum', 'the number part is damaged');
+  const columns = new ByteReader(buffer, columnsStart, bytes - END_BYTES);
+  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns, numbersStart);
+  return { ...numbers, columns };
 }
 
 /**
  * @param {ByteReader} reader
  * @param {ByteReader} columns
- * @param {number} aheadEnd where the blocks end that precede the dictionary part
+ * @param {number} aheadEnd where the blocks end that were written ahead
  */
 function readNumbers(reader, columns, aheadEnd) {
   const defaultLabels = reader.list(() => reader.labels());
@@ -174,7 +182,7 @@ function setEnds(parts, length) {
 /**
  * @param {ByteReader} reader
  * @param {Part[]} parts of the columns, to which those of the entry are added
- * @param {Part[]} ahead the same for those before the dictionary part: offsets in the file
+ * @param {Part[]} ahead the same for those that were written ahead: offsets in the file
  * @returns {ReadEntry | JsonEntry}
  */
 function readEntry(reader, parts, ahead) {
@@ -208,7 +216,7 @@ function readEntry(reader, parts, ahead) {
 }
 
 /**
- * Lists the properties: with `...entry`, a snapshot takes twice as long.
+ * Lists the properties: with `...entry`, it takes twice as long.
  *
  * @param {ReadEntry} entry
  * @param {ByteReader} columns
@@ -266,20 +274,20 @@ function readOrder(reader, liveCount, rowCount) {
 /**
  * A table's numbers, without a copy.
  *
- * @param {Snapshot} snapshot
+ * @param {Columns} all
  * @param {TableEntry} entry
  * @param {number} width numbers per row
  * @returns {Float64Array}
  * @throws {SnapshotError} if there are fewer
  */
-function columnsOf(snapshot, entry, width) {
-  return readerOf(snapshot.columns, entry.numbers).float64Array(entry.rowCount * width);
+function columnsOf({ columns }, entry, width) {
+  return readerOf(columns, entry.numbers).float64Array(entry.rowCount * width);
 }
 
 /**
  * What a table's rows have besides their columns.
  *
- * @param {Snapshot} snapshot
+ * @param {Columns} all
  * @param {TableEntry} entry
  * @returns {import('./extras').RowExtras}
  * @throws {SnapshotError} if they reach past the end
@@ -294,4 +302,4 @@ function extrasOf({ columns }, { extras, rowCount }) {
   );
 }
 
-module.exports = { decodeSnapshot, columnsOf, extrasOf, parseJson };
+module.exports = { readHeader, checkWriter, decodeColumns, columnsOf, extrasOf, parseJson };

@@ -5,10 +5,11 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { DictionaryPart } = require('../../../lib/source/dictionary-part');
-const { encodeSnapshot } = require('../../../lib/source/snapshot-encoder');
-const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
-const { SeriesJournal } = require('../../../lib/source/series-journal');
+const { BlocksAhead } = require('../../../lib/source/blocks-ahead');
+const { encodeColumns } = require('../../../lib/source/columns-encoder');
+const { SourceLog } = require('../../../lib/source/source-log');
+const { runThrough } = require('../../../lib/event-loop/slices');
+const { ColumnsFile } = require('../../../lib/cluster/worker/columns-file');
 const { ClusterStore } = require('../../../lib/store/cluster-store');
 const { Counter } = require('../../../lib/metric/counter');
 const { viewOf } = require('../../../lib/registry/metric-view');
@@ -16,7 +17,7 @@ const { viewOf } = require('../../../lib/registry/metric-view');
 const WORKER = 1;
 
 function makeDirectory(t) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'snapshot-file-'));
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'columns-file-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
@@ -26,20 +27,21 @@ function snapshotOf(...texts) {
   return { chunks, bytes: chunks.reduce((sum, { length }) => sum + length, 0) };
 }
 
-/** Writes a snapshot under a name of a directory. */
+const fileIn = (directory, name) => new ColumnsFile(directory, name, () => {});
+
+/** Writes columns under a name of a directory. */
 function write(directory, name, snapshot) {
-  new SnapshotFile(directory, name).finish(snapshot);
+  fileIn(directory, name).finish(snapshot);
 }
 
-/** A dictionary of several blocks, encoded in steps, and a snapshot with it. */
-function largeDictionary() {
-  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
-  for (let i = 0; i < 20_000; i++) counter.inc({ a: `value ${i}` });
+/** Blocks that are written ahead in several steps, and columns with them. */
+function largeBlocks() {
+  const counter = new Counter({ name: 'c', help: 'c', registers: [] });
   const view = viewOf(counter);
-  const journal = new SeriesJournal();
-  journal.note([view]);
-  const dictionary = new DictionaryPart(journal.epoch, 0);
-  const steps = dictionary.add(journal.after({ epoch: journal.epoch, series: 0 }), journal.length);
+  const log = new SourceLog();
+  runThrough(log.extend([view]));
+  const blocks = new BlocksAhead();
+  const steps = blocks.add([{ count: 1, chunks: [new Float64Array(100_000).fill(1.5)] }]);
   const capture = {
     workerId: WORKER,
     incarnation: '0f'.repeat(16),
@@ -49,20 +51,15 @@ function largeDictionary() {
     entries: [{ defaults: 0, view }],
     failures: [],
   };
-  return {
-    dictionary,
-    steps,
-    encode: (part = dictionary) => encodeSnapshot(capture, journal, part),
-    journal,
-  };
+  return { blocks, steps, encode: () => encodeColumns(capture, log, blocks) };
 }
 
-/** Performs some steps of a dictionary and writes its complete chunks ahead. */
-function writeAhead(file, { dictionary, steps }, atMost = Infinity) {
-  for (let step = 0; step < atMost && !steps.next().done; step++) file.writeAhead(dictionary);
+/** Performs some steps and writes what is complete ahead. */
+function writeAhead(file, { blocks, steps }, atMost = Infinity) {
+  for (let step = 0; step < atMost && !steps.next().done; step++) file.writeAhead(blocks);
 }
 
-test('a snapshot file is complete when finish() returns, and only its owner may read it', t => {
+test('a file of columns is complete when finish() returns, and only its owner may read it', t => {
   const directory = makeDirectory(t);
   const umask = process.umask(0);
   try {
@@ -74,14 +71,14 @@ test('a snapshot file is complete when finish() returns, and only its owner may 
   assert.strictEqual(fs.statSync(path.join(directory, 'a')).mode & 0o777, 0o600);
 });
 
-test('a snapshot file may have more chunks than one system call can write', t => {
+test('a file of columns may have more chunks than one system call can write', t => {
   const directory = makeDirectory(t);
   const texts = Array.from({ length: 5000 }, (_, i) => `chunk ${i};`);
   write(directory, 'a', snapshotOf(...texts));
   assert.strictEqual(fs.readFileSync(path.join(directory, 'a'), 'utf8'), texts.join(''));
 });
 
-test('a snapshot file never replaces an existing file, and does not follow a link', t => {
+test('a file of columns never replaces an existing file, and does not follow a link', t => {
   const directory = makeDirectory(t);
   const target = path.join(directory, 'elsewhere');
   fs.writeFileSync(target, 'precious');
@@ -94,7 +91,7 @@ test('a snapshot file never replaces an existing file, and does not follow a lin
   assert.throws(() => write(path.join(directory, 'nowhere'), 'a', snapshotOf('x')), { code: 'ENOENT' });
 });
 
-test('a snapshot file is complete even if writev() writes only a part', t => {
+test('a file of columns is complete even if writev() writes only a part', t => {
   const directory = makeDirectory(t);
   const snapshot = snapshotOf('head', 'the columns', '', 'end');
   const whole = Buffer.concat(snapshot.chunks);
@@ -115,7 +112,7 @@ for (const [name, writeSync] of [
   ],
   ['takes nothing more', () => 0],
 ]) {
-  test(`a snapshot file on a disk that ${name} is removed, and the error says why`, t => {
+  test(`a file of columns on a disk that ${name} is removed, and the error says why`, t => {
     const directory = makeDirectory(t);
     t.mock.method(fs, 'writevSync', () => 3);
     t.mock.method(fs, 'writeSync', writeSync);
@@ -127,7 +124,7 @@ for (const [name, writeSync] of [
   });
 }
 
-test('a snapshot file is closed, also after a write error', t => {
+test('a file of columns is closed, also after a write error', t => {
   const directory = makeDirectory(t);
   const open = new Set();
   const { openSync, closeSync } = fs;
@@ -151,12 +148,12 @@ test('a snapshot file is closed, also after a write error', t => {
 
 for (const [name, prepare] of [
   ['finishing', () => {}],
-  ['discarding', file => writeAhead(file, largeDictionary())],
+  ['discarding', file => writeAhead(file, largeBlocks())],
 ]) {
   // NFS reports a full disk when the file is closed.
-  test(`a snapshot file that cannot be closed is removed, when ${name} it`, t => {
+  test(`a file of columns that cannot be closed is removed, when ${name} it`, t => {
     const directory = makeDirectory(t);
-    const file = new SnapshotFile(directory, 'a');
+    const file = fileIn(directory, 'a');
     prepare(file);
     const { closeSync } = fs;
     t.mock.method(fs, 'closeSync', descriptor => {
@@ -170,10 +167,10 @@ for (const [name, prepare] of [
   });
 }
 
-test('a snapshot file whose dictionary was written ahead equals one that was written at once', t => {
+test('a file of columns of which blocks were written ahead equals one that was written at once', t => {
   const directory = makeDirectory(t);
-  const large = largeDictionary();
-  const file = new SnapshotFile(directory, 'ahead');
+  const large = largeBlocks();
+  const file = fileIn(directory, 'ahead');
   writeAhead(file, large);
   const already = fs.statSync(path.join(directory, 'ahead')).size;
   const written = t.mock.method(fs, 'writevSync');
@@ -189,10 +186,10 @@ test('a snapshot file whose dictionary was written ahead equals one that was wri
   assert.ok(already + later < snapshot.bytes + 200, `${already} bytes, then ${later} of ${snapshot.bytes}`);
 });
 
-test('discarding a snapshot file does not throw if the file system fails', t => {
+test('discarding a file of columns does not throw if the file system fails', t => {
   const directory = makeDirectory(t);
-  const file = new SnapshotFile(directory, 'ahead');
-  writeAhead(file, largeDictionary());
+  const file = fileIn(directory, 'ahead');
+  writeAhead(file, largeBlocks());
   const removed = t.mock.method(fs, 'rmSync', () => {
     throw Object.assign(new Error('EIO: i/o error, unlink'), { code: 'EIO' });
   });
@@ -202,25 +199,14 @@ test('discarding a snapshot file does not throw if the file system fails', t => 
   assert.throws(() => file.finish(snapshotOf('x')), /the first reason/);
 });
 
-test('a snapshot file that was written ahead for another dictionary is rewritten with the right one', t => {
+test('a file of columns that is incomplete after any step is refused because of its length', t => {
   const directory = makeDirectory(t);
-  const large = largeDictionary();
-  const file = new SnapshotFile(directory, 'a');
-  writeAhead(file, large);
-  const small = new DictionaryPart(large.journal.epoch, large.journal.length);
-  const snapshot = large.encode(small);
-  file.finish(snapshot);
-  assert.ok(fs.readFileSync(path.join(directory, 'a')).equals(Buffer.concat(snapshot.chunks)));
-});
-
-test('a snapshot file that is incomplete after any step is refused because of its length', t => {
-  const directory = makeDirectory(t);
-  const large = largeDictionary();
-  const file = new SnapshotFile(directory, 'a');
+  const large = largeBlocks();
+  const file = fileIn(directory, 'a');
   let sizes = 0;
   for (let size = 0; ;) {
     const { done } = large.steps.next();
-    file.writeAhead(large.dictionary);
+    file.writeAhead(large.blocks);
     const { size: now } = fs.statSync(path.join(directory, 'a'), { throwIfNoEntry: false }) ?? { size: 0 };
     if (now > size) {
       const bytes = Buffer.from(new Uint8Array(fs.readFileSync(path.join(directory, 'a'))).buffer);
@@ -234,25 +220,25 @@ test('a snapshot file that is incomplete after any step is refused because of it
   file.discard();
 });
 
-test('a snapshot file that is discarded is removed and cannot be finished', t => {
+test('a file of columns that is discarded is removed and cannot be finished', t => {
   const directory = makeDirectory(t);
-  const large = largeDictionary();
-  const file = new SnapshotFile(directory, 'a');
-  writeAhead(file, large, 100);
+  const large = largeBlocks();
+  const file = fileIn(directory, 'a');
+  writeAhead(file, large, 3);
   assert.deepStrictEqual(fs.readdirSync(directory), ['a']);
   file.discard();
   assert.deepStrictEqual(fs.readdirSync(directory), []);
   writeAhead(file, large);
   assert.throws(() => file.finish(large.encode()), /discarded/);
   assert.deepStrictEqual(fs.readdirSync(directory), []);
-  new SnapshotFile(directory, 'never-begun').discard();
+  fileIn(directory, 'never-begun').discard();
 });
 
-test('a snapshot file: finish() throws the error of writing ahead', t => {
+test('a file of columns: finish() throws the error of writing ahead', t => {
   const directory = makeDirectory(t);
-  const large = largeDictionary();
-  const file = new SnapshotFile(directory, 'a');
-  writeAhead(file, large, 60);
+  const large = largeBlocks();
+  const file = fileIn(directory, 'a');
+  writeAhead(file, large, 3);
   t.mock.method(fs, 'writevSync', () => {
     throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
   });
@@ -261,8 +247,8 @@ test('a snapshot file: finish() throws the error of writing ahead', t => {
   assert.deepStrictEqual(fs.readdirSync(directory), []);
   assert.throws(() => file.finish(large.encode()), { code: 'ENOSPC' });
   fs.writeFileSync(path.join(directory, 'taken'), 'precious');
-  const other = new SnapshotFile(directory, 'taken');
-  const again = largeDictionary();
+  const other = fileIn(directory, 'taken');
+  const again = largeBlocks();
   writeAhead(other, again);
   assert.throws(() => other.finish(again.encode()), { code: 'EEXIST' });
   assert.strictEqual(fs.readFileSync(path.join(directory, 'taken'), 'utf8'), 'precious');

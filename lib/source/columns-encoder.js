@@ -1,8 +1,10 @@
 'use strict';
 
-// Writes one snapshot of a worker: header, digests, dictionary part, number part, columns, end mark.
+// Writes the columns of a source, as they are at one moment: header, blocks written ahead, number part,
+// columns, end mark.
 
 const { ByteWriter } = require('./byte-buffers');
+const { checksumOf, NO_CHECKSUM } = require('./checksum');
 const { EXTRAS } = require('./extras');
 const { writeFailures } = require('./failure-counts');
 const {
@@ -13,12 +15,14 @@ const {
   HEADER_BYTES,
   END_BYTES,
   INCARNATION_BYTES,
+  LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
-} = require('./snapshot-format');
+} = require('./source-format');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
-/** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
+/** @typedef {import('./source-log').SourceLog} SourceLog */
+/** @typedef {import('./blocks-ahead').BlocksAhead} BlocksAhead */
 
 /**
  * A captured metric: one of this library with its table, or the JSON of a custom metric object.
@@ -45,67 +49,63 @@ const {
  * @property {Record<string, unknown>[]} defaultLabels
  * @property {CaptureEntry[]} entries
  * @property {import('./failure-counts').Failure[]} failures
+ * @property {boolean} [isLast] whether the process records nothing after it
  */
 
-/** @typedef {{numberOf: (view: MetricView) => number}} Journal */
-
-/** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedSnapshot */
+/** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedColumns */
 
 /**
  * Encodes a capture. Columns are not copied: the chunks are valid until the next number is recorded.
  *
  * @param {Capture} capture
- * @param {Journal} journal has all metrics of the capture
- * @param {DictionaryPart} dictionary has the journal up to its end
- * @returns {EncodedSnapshot} the first chunk is the header, the next ones are the dictionary's
+ * @param {SourceLog} log has all metrics of the capture, and their rows
+ * @param {BlocksAhead} ahead
+ * @returns {EncodedColumns} the first chunk is the header, the next ones are those of `ahead`
  */
-function encodeSnapshot(capture, journal, dictionary) {
-  const head = new ByteWriter(4096, dictionary.length);
+function encodeColumns(capture, log, ahead) {
+  const head = new ByteWriter(4096, ahead.length);
   head.align(8);
   const numbersStart = head.length;
   const columns = new ByteWriter(16384);
-  writeNumbers(head, columns, capture, journal, dictionary);
+  writeNumbers(head, columns, capture, log, ahead);
   head.align(8);
   columns.align(8);
   const columnsStart = head.length;
   const bytes = columnsStart + columns.length + END_BYTES;
-  const header = encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes });
+  const checksum = head.chunksFrom(numbersStart).reduce((sum, chunk) => checksumOf(chunk, sum), NO_CHECKSUM);
+  const header = encodeHeader(capture, log, { numbersStart, columnsStart, bytes, checksum });
   const end = new ByteWriter(END_BYTES);
   end.float64(capture.sequence);
   end.bytes(END_MARK);
-  const chunks = [header, ...dictionary.chunks(), ...head.chunks(), ...columns.chunks(), end.finish()];
+  const chunks = [header, ...ahead.chunks(), ...head.chunks(), ...columns.chunks(), end.finish()];
   return { chunks, bytes };
 }
 
-/**
- * The first chunk of an incomplete snapshot. A reader refuses it, because its length field is 0.
- *
- * @param {DictionaryPart} dictionary
- * @returns {Uint8Array}
- */
-function incompleteHeader(dictionary) {
-  const capture = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
-  const offsets = { numbersStart: 0, columnsStart: 0, bytes: 0 };
-  return encodeHeader(capture, dictionary, offsets);
+/** The first chunk of incomplete columns. A reader refuses them, because their length is 0. */
+function incompleteHeader() {
+  return encodeHeader(
+    { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 },
+    { name: '00'.repeat(LOG_NAME_BYTES), length: 0, checksum: 0 },
+    { numbersStart: 0, columnsStart: 0, bytes: 0, checksum: 0 },
+  );
 }
 
 /**
- * @param {Pick<Capture, 'workerId' | 'incarnation' | 'sequence' | 'capturedAt'>} capture
- * @param {DictionaryPart} dictionary
- * @param {{numbersStart: number, columnsStart: number, bytes: number}} offsets
+ * @param {Pick<Capture, 'workerId' | 'incarnation' | 'sequence' | 'capturedAt' | 'isLast'>} capture
+ * @param {Pick<SourceLog, 'name' | 'length' | 'checksum'>} log
+ * @param {{numbersStart: number, columnsStart: number, bytes: number, checksum: number}} parts
  */
-function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }) {
+function encodeHeader(capture, log, { numbersStart, columnsStart, bytes, checksum }) {
   const header = new ByteWriter(HEADER_BYTES);
   header.bytes(MAGIC);
   header.uint32(BYTE_ORDER);
   header.uint32(VERSION);
   header.bytes(Buffer.from(capture.incarnation, 'hex'));
-  header.uint32(capture.workerId);
-  header.uint32(dictionary.epoch);
-  for (const value of [capture.sequence, capture.capturedAt, dictionary.start, dictionary.end])
-    header.float64(value);
-  for (const value of [numbersStart, columnsStart, bytes, dictionary.offset]) header.float64(value);
-  header.uint32(dictionary.segments);
+  header.bytes(Buffer.from(log.name, 'hex'));
+  for (const value of [capture.workerId, log.checksum, checksum]) header.uint32(value);
+  for (const value of [capture.sequence, capture.capturedAt, log.length]) header.float64(value);
+  for (const value of [numbersStart, bytes, columnsStart]) header.float64(value);
+  header.uint32(capture.isLast ? 1 : 0);
   header.bytes(new Uint8Array(HEADER_BYTES - header.length));
   return header.finish();
 }
@@ -114,14 +114,14 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
  * @param {ByteWriter} writer
  * @param {ByteWriter} columns
  * @param {Capture} capture
- * @param {Journal} journal
- * @param {DictionaryPart} dictionary
+ * @param {SourceLog} log
+ * @param {BlocksAhead} ahead
  */
-function writeNumbers(writer, columns, capture, journal, dictionary) {
+function writeNumbers(writer, columns, capture, log, ahead) {
   let last = 0;
   /** @param {import('./extras').ExtraBlock} block */
   const aheadOf = block => {
-    const offset = dictionary.offsetOf(block);
+    const offset = ahead.offsetOf(block);
     // The offsets have to rise. Those of a metric that is in two registries would not.
     return offset !== undefined && offset > last ? (last = offset) : undefined;
   };
@@ -133,7 +133,7 @@ function writeNumbers(writer, columns, capture, journal, dictionary) {
     if (entry.view === undefined) {
       writer.string(entry.json ?? 'null');
     } else {
-      writer.uint32(journal.numberOf(entry.view));
+      writer.uint32(log.numberOf(entry.view));
       writeColumns(writer, columns, entry.numbers ?? entry.view.table);
       writeExtras(writer, columns, entry, aheadOf);
     }
@@ -211,4 +211,4 @@ function stringifyJson(metric) {
   });
 }
 
-module.exports = { stringifyJson, encodeSnapshot, incompleteHeader };
+module.exports = { stringifyJson, encodeColumns, incompleteHeader };

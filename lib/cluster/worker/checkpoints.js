@@ -1,0 +1,174 @@
+'use strict';
+
+// Runs in the worker. Writes the numbers that the primary reads after the worker has died: in the process's
+// 'exit' handler, and earlier, because the worker may be killed: at checkpoints, and when the program
+// announces its end. If no file can be written, they are sent over IPC, except at checkpoints.
+
+const { isOthers } = require('../../spool/safe-files');
+const { ChangeDetector } = require('./change-detector');
+const { inMessage, NO_DIRECTORY } = require('./over-ipc');
+const { LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
+const { timedSection } = require('../../event-loop/timed-section');
+const { debug } = require('../../options/debug-log');
+const { MAX_TIMER, unref } = require('../../event-loop/timers');
+
+const DEFAULT_INTERVAL = 1000;
+
+/** Of the event loop's time, that checkpoints may take by default. */
+const MAX_SHARE = 0.001;
+
+/** @typedef {import('../../source/snapshot-source').SnapshotSource} SnapshotSource */
+/** @typedef {import('../../source/source-log').LogPosition} LogPosition */
+
+class Checkpoints {
+  #source;
+  #link;
+  #files;
+  /**
+   * @type {number | undefined} milliseconds; 0 for none; undefined for the default, which is longer if
+   *   checkpoints take long
+   */
+  #interval = 0;
+  #changes = new ChangeDetector();
+  /** Milliseconds for which the last checkpoint has held the event loop. */
+  #cost = 0;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  /** @type {Promise<void>} the last checkpoint: they are written one after the other */
+  #writing = Promise.resolve();
+
+  /**
+   * @param {SnapshotSource} source
+   * @param {import('../links/ipc').Link} link to the primary
+   * @param {import('./source-files').SourceFiles} files
+   */
+  constructor(source, link, files) {
+    this.#source = source;
+    this.#link = link;
+    this.#files = files;
+    /** @type {LogPosition | undefined} what the primary has of the log, for messages */
+    this.readerPosition = undefined;
+    /** Whether the primary expects the last numbers. */
+    this.isWanted = false;
+  }
+
+  /** @param {unknown} interval from a message: milliseconds, 0 for none; the default unless it is a number */
+  setInterval(interval) {
+    this.isWanted = true;
+    const wanted = typeof interval === 'number' && interval >= 0 ? interval : undefined;
+    if (wanted === this.#interval) return;
+    this.#interval = wanted;
+    this.postpone();
+  }
+
+  /** The numbers have just been written, because they were asked for: the next checkpoint has time. */
+  postpone() {
+    clearTimeout(this.#timer);
+    this.#wait();
+  }
+
+  /** Makes the next checkpoint write, whether or not anything has changed. */
+  invalidate() {
+    this.#changes.forget();
+  }
+
+  /**
+   * Runs all `collect` hooks and writes the numbers, in a process that is about to end.
+   *
+   * @param {number} hookTime milliseconds for the hooks
+   * @returns {Promise<void>} never rejected
+   */
+  async handOver(hookTime) {
+    if (!this.isWanted) return;
+    if (this.#files.directory !== '') {
+      await this.#checkpoint(hookTime);
+      return;
+    }
+    try {
+      await this.#source.prepare(hookTime);
+    } catch (error) {
+      this.#source.countFailure('checkpoint', '', error);
+    }
+    await this.#sendOverIpc(NO_DIRECTORY);
+  }
+
+  /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
+  writeLast() {
+    // With all label sets, it would be most of what a killed primary leaves.
+    if (!this.isWanted || this.#link.hasEnded?.()) return;
+    try {
+      // It may have become another user since the last request.
+      if (isOthers(this.#files.directory)) this.#files.aimAt('');
+      if (this.#files.directory === '') throw new Error(NO_DIRECTORY);
+      this.#files.replaceLast();
+    } catch (error) {
+      this.#sendOverIpc(error);
+    }
+  }
+
+  /**
+   * Sends the current numbers over IPC. In an 'exit' handler, Node.js writes at once what fits into the
+   * channel's buffer, 200 kB on Linux, and the rest is lost.
+   *
+   * @param {unknown} reason why no file could be written
+   * @returns {Promise<void>} resolved when they have been sent, or cannot be; never rejected
+   */
+  #sendOverIpc(reason) {
+    debug('worker %d cannot write its last numbers: %s', this.#link.id, reason);
+    if (!this.#link.isConnected()) return Promise.resolve();
+    return new Promise(resolve => {
+      try {
+        const source = this.#source.captureWithLog(this.#link.id, this.readerPosition, { isLast: true });
+        this.#link.send({ type: LAST, ...inMessage(source, reason) }, () => resolve());
+      } catch (error) {
+        this.#source.countFailure('capture', '', error);
+        resolve();
+      }
+    });
+  }
+
+  #wait() {
+    if (this.#interval === 0) return;
+    const interval = this.#interval ?? Math.max(DEFAULT_INTERVAL, this.#cost / MAX_SHARE);
+    const milliseconds = Math.min(Math.max(interval, SHORTEST_CHECKPOINT_INTERVAL), MAX_TIMER);
+    // The timer does not keep the process alive.
+    this.#timer = unref(setTimeout(() => this.#tick(), milliseconds));
+  }
+
+  async #tick() {
+    const timer = this.#timer;
+    const before = this.#source.spent + this.#changes.spent;
+    try {
+      if (this.#files.directory !== '' && (await this.#changes.hasChanged(this.#source.registries()))) {
+        // Without hooks: a hook may expect one call per scrape.
+        await this.#checkpoint(undefined);
+      }
+    } catch (error) {
+      // A registry of the application may have thrown. The application must not see that.
+      debug('no checkpoint: %s', error);
+      this.invalidate();
+    }
+    this.#cost = this.#source.spent + this.#changes.spent - before;
+    if (timer === this.#timer) this.#wait();
+  }
+
+  /** @param {number | undefined} hookTime milliseconds for the hooks; undefined to run none */
+  #checkpoint(hookTime) {
+    this.#writing = this.#writing.then(() => this.#replace(hookTime));
+    return this.#writing;
+  }
+
+  /** @param {number | undefined} hookTime */
+  async #replace(hookTime) {
+    if (this.#files.directory === '') return;
+    try {
+      await this.#files.replace(hookTime, capture => timedSection('worker:checkpoint', capture));
+    } catch (error) {
+      this.invalidate();
+      this.#source.countFailure('checkpoint', '', error);
+      if (hookTime !== undefined) await this.#sendOverIpc(error);
+    }
+  }
+}
+
+module.exports = { Checkpoints };

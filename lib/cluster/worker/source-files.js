@@ -1,0 +1,173 @@
+'use strict';
+
+// Runs in the worker. The files of its source: one log, and the columns that refer to it. Whoever reads the
+// columns of a request removes them when it has later ones; the others, and logs, the worker removes itself.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { ColumnsFile } = require('./columns-file');
+const { writeAll } = require('./write-all');
+const { columnsName, logName } = require('../../spool/file-names');
+const { checkDirectory } = require('../../spool/safe-files');
+const { debug } = require('../../options/debug-log');
+
+const { O_WRONLY, O_NOFOLLOW = 0 } = fs.constants;
+
+const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
+
+class SourceFiles {
+  #source;
+  #workerId;
+  /** What the file has of the log. */
+  #log = { name: '', length: 0 };
+  /** @type {string[]} names of logs that no columns need any more, once the next ones are complete */
+  #oldLogs = [];
+  /** Names of the last columns: those of a request, and those that nobody has asked for. '' for none. */
+  #last = { asked: '', unasked: '' };
+  /** @type {ColumnsFile | undefined} that nobody has asked for, and that is being written */
+  #unfinished = undefined;
+
+  /**
+   * @param {import('../../source/snapshot-source').SnapshotSource} source
+   * @param {number} workerId
+   */
+  constructor(source, workerId) {
+    this.#source = source;
+    this.#workerId = workerId;
+    /** The primary's; '' if it has none that this process may write into. */
+    this.directory = '';
+  }
+
+  /** @param {string} directory '' for none */
+  aimAt(directory) {
+    if (directory === this.directory) return;
+    this.directory = directory;
+    this.#log = { name: '', length: 0 };
+    this.#oldLogs = [];
+    this.#last = { asked: '', unasked: '' };
+  }
+
+  /**
+   * Answers a request with a file.
+   *
+   * @param {number} requestId
+   * @returns {ColumnsFile} empty
+   */
+  start(requestId) {
+    // Of a log that goes on in memory only, a file would lack the beginning.
+    const { log } = this.#source;
+    if (log.name !== this.#log.name && log.start > 0) log.restart();
+    const name = columnsName(this.#workerId, requestId);
+    return new ColumnsFile(this.directory, name, minBytes => this.#writeLog(minBytes));
+  }
+
+  /**
+   * @param {ColumnsFile} file from start()
+   * @param {import('../../source/columns-encoder').EncodedColumns} columns
+   * @throws {Error} of the file system; the file is removed then
+   */
+  finish(file, columns) {
+    file.finish(columns);
+    this.#last.asked = file.name;
+    this.#removeOldLogs();
+  }
+
+  /**
+   * Writes columns that nobody has asked for, in place of those before.
+   *
+   * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
+   * @param {<R>(capture: () => R) => R} timed runs the capture
+   * @throws {Error} what fails; nothing is left of the new file then
+   */
+  async replace(hookTime, timed) {
+    const file = (this.#unfinished = this.start(0));
+    try {
+      await this.#source.prepare(hookTime, {
+        onProgress: blocks => file.writeAhead(blocks),
+        capture: ahead => timed(() => file.finish(this.#source.capture(this.#workerId, { ahead }))),
+      });
+      this.#replaced(file);
+    } finally {
+      this.#unfinished = undefined;
+      file.discard();
+    }
+  }
+
+  /**
+   * The same for the last columns, synchronously, in the process's 'exit' handler.
+   *
+   * @throws {Error} what fails
+   */
+  replaceLast() {
+    this.#unfinished?.discard();
+    try {
+      this.#writeLast();
+    } catch (error) {
+      if (!DISK_FULL_CODES.has(/** @type {any} */ (error).code)) throw error;
+      // They replace these, so there is space for them.
+      for (const name of Object.values(this.#last)) this.#remove(name);
+      this.#writeLast();
+    }
+  }
+
+  #writeLast() {
+    const file = this.start(0);
+    file.finish(this.#source.capture(this.#workerId, { isLast: true }));
+    this.#replaced(file);
+  }
+
+  /** @param {ColumnsFile} file */
+  #replaced({ name }) {
+    this.#remove(this.#last.unasked);
+    this.#last.unasked = name;
+    this.#removeOldLogs();
+  }
+
+  /**
+   * Writes what the file lacks of the log.
+   *
+   * @param {number} [minBytes] unless it is less
+   */
+  #writeLog(minBytes = 1) {
+    const { log } = this.#source;
+    const isNew = log.name !== this.#log.name;
+    const from = isNew ? 0 : this.#log.length;
+    if (log.length - from < minBytes) return;
+    if (from < log.start) throw new Error('the beginning of the log is missing');
+    checkDirectory(this.directory);
+    const name = logName(this.#workerId, log.name);
+    const file = path.join(this.directory, name);
+    try {
+      // At a position, so that what is left of a write that failed does no harm.
+      const descriptor = fs.openSync(file, isNew ? 'wx' : O_WRONLY | O_NOFOLLOW, 0o600);
+      try {
+        writeAll(descriptor, log.bytesFrom(from), from);
+      } finally {
+        fs.closeSync(descriptor);
+      }
+    } catch (error) {
+      if (isNew) this.#remove(name);
+      throw error;
+    }
+    if (isNew && this.#log.name !== '') this.#oldLogs.push(logName(this.#workerId, this.#log.name));
+    this.#log = { name: log.name, length: log.length };
+    log.forgetBefore(log.length);
+  }
+
+  #removeOldLogs() {
+    for (const name of this.#oldLogs.splice(0)) this.#remove(name);
+  }
+
+  /** @param {string} name '' for none */
+  #remove(name) {
+    if (name === '') return;
+    try {
+      fs.rmSync(path.join(this.directory, name), { force: true });
+    } catch (error) {
+      // The primary removes it when this worker has ended.
+      debug('%s cannot be removed: %s', name, error);
+    }
+  }
+}
+
+module.exports = { SourceFiles };

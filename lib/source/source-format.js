@@ -1,0 +1,48 @@
+'use strict';
+
+// Constants of the format of sources: a log and columns. docs/internals/snapshot-format.md describes it. A
+// change of the format changes that page and VERSION.
+
+const LOG_MAGIC = Buffer.from('PCCLOG\x00\x01', 'latin1');
+const MAGIC = Buffer.from('PCCCOLS\x01', 'latin1');
+const END_MARK = Buffer.from('PCCEND\x00\x01', 'latin1');
+const BYTE_ORDER = 0x01020304;
+const VERSION = 1;
+
+/** Of a log's header, which has its name. */
+const LOG_HEADER_BYTES = 32;
+const LOG_NAME_BYTES = 12;
+
+const HEADER_BYTES = 128;
+const END_BYTES = 16;
+const INCARNATION_BYTES = 16;
+
+/** Offset of the number (f64) of bytes of the columns file in its header. */
+const BYTES_OFFSET = 88;
+
+/** Kinds of records of a log. */
+const DEFINE = 1;
+const ROWS = 2;
+const DROP = 3;
+
+const TABLE_ENTRY = 0;
+const JSON_ENTRY = 1;
+
+module.exports = {
+  LOG_MAGIC,
+  MAGIC,
+  END_MARK,
+  BYTE_ORDER,
+  VERSION,
+  LOG_HEADER_BYTES,
+  LOG_NAME_BYTES,
+  HEADER_BYTES,
+  END_BYTES,
+  INCARNATION_BYTES,
+  BYTES_OFFSET,
+  DEFINE,
+  ROWS,
+  DROP,
+  TABLE_ENTRY,
+  JSON_ENTRY,
+};

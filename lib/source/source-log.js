@@ -1,0 +1,295 @@
+'use strict';
+
+// Runs in any process that records. The log of its source: the metrics and label sets of the process, each
+// written once, in the order in which captures met them. It is only ever appended to. What a reader has of it
+// is a number of bytes; a reader that has nothing reads it from the beginning.
+//
+// A new log begins, with all that there is then, if a reader needs bytes that are not in memory any more, or
+// if most of the log is about what is gone.
+
+const { randomBytes } = require('node:crypto');
+const { KINDS, kindOf } = require('../series/layouts');
+const { ByteWriter } = require('./byte-buffers');
+const { checksumOf, NO_CHECKSUM } = require('./checksum');
+const { BYTE_ORDER, VERSION, LOG_MAGIC, LOG_NAME_BYTES, DEFINE, ROWS, DROP } = require('./source-format');
+
+/** Rows of one record. They are written at once, which takes up to half a millisecond. */
+const ROWS_PER_RECORD = 8192;
+
+/** Rows that are read at once. This takes 0.05 ms. */
+const ROWS_PER_PIECE = 512;
+
+// A log with more than this is written anew when most of its metrics are gone, or when it has become three
+// times as long: tables that are compacted leave their old label sets in it.
+const FEW_METRICS = 64;
+const SHORT_LOG_BYTES = 1 << 20;
+const MAX_GROWTH = 3;
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+
+/**
+ * What a reader has of a log, or has to get.
+ *
+ * @typedef {{log: string, bytes: number}} LogPosition `log`: the log's name
+ */
+
+/**
+ * @typedef {object} LogMetric
+ * @property {number} number
+ * @property {MetricView} view as of the last extend()
+ * @property {readonly string[]} labelNames
+ * @property {number} tableEpoch
+ * @property {number} rows in the log
+ * @property {number[]} values by label: how many are in the log
+ * @property {number} pass of extend() in which it was the last time
+ */
+
+class SourceLog {
+  /** 24 hex digits. */
+  name = '';
+  /** Of all bytes, as of the end of the last extend(). */
+  checksum = NO_CHECKSUM;
+  /** The position up to which it is. */
+  #checked = 0;
+  #writer = new ByteWriter();
+  /** @type {Map<object, LogMetric>} by table */
+  #metrics = new Map();
+  /** How many metrics have been numbered. */
+  #numbers = 0;
+  #passes = 0;
+  /** Bytes when all had been written for the first time; 0 before that. */
+  #firstLength = 0;
+
+  constructor() {
+    this.restart();
+  }
+
+  /** Begins another log. */
+  restart() {
+    this.name = randomBytes(LOG_NAME_BYTES).toString('hex');
+    this.checksum = NO_CHECKSUM;
+    this.#checked = 0;
+    this.#writer = new ByteWriter(16384);
+    this.#metrics.clear();
+    this.#numbers = this.#firstLength = 0;
+    this.#write(writer => {
+      writer.bytes(LOG_MAGIC);
+      writer.uint32(BYTE_ORDER);
+      writer.uint32(VERSION);
+      writer.bytes(Buffer.from(this.name, 'hex'));
+    });
+  }
+
+  /** Bytes so far: the end of a record. */
+  get length() {
+    return this.#writer.length;
+  }
+
+  /** The position of the first byte that is in memory. */
+  get start() {
+    return this.#writer.start;
+  }
+
+  /**
+   * @param {MetricView} view of a metric that the last extend() had
+   * @returns {number} the metric's number
+   */
+  numberOf(view) {
+    return /** @type {LogMetric} */ (this.#metrics.get(view.table)).number;
+  }
+
+  /**
+   * Appends what metrics have that the log does not have, and drops the metrics that are gone. Between two
+   * steps the program may record, and others may extend the log.
+   *
+   * @param {readonly MetricView[]} views of all metrics
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *extend(views) {
+    const pass = ++this.#passes;
+    for (const view of views) yield* this.#extendBy(view, pass);
+    for (const metric of this.#metrics.values()) if (metric.pass < pass) this.#drop(metric);
+    this.#updateChecksum();
+    this.#firstLength ||= this.length;
+  }
+
+  /**
+   * @param {number} metrics how many there are
+   * @returns {boolean} whether most of the log may be about what is gone
+   */
+  isMostlyGone(metrics) {
+    if (this.#numbers > FEW_METRICS && metrics * 2 < this.#numbers) return true;
+    return this.length > SHORT_LOG_BYTES && this.length > this.#firstLength * MAX_GROWTH;
+  }
+
+  /**
+   * @param {number} position of a byte that is in memory, or the end
+   * @returns {Uint8Array[]} the bytes from there on
+   */
+  bytesFrom(position) {
+    return this.#writer.chunksFrom(position);
+  }
+
+  /**
+   * Releases the memory of what a reader has, or is in a file.
+   *
+   * @param {number} position
+   */
+  forgetBefore(position) {
+    this.#writer.dropBefore(position);
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {number} pass
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#extendBy(view, pass) {
+    const { table } = view;
+    let metric = this.#metrics.get(table);
+    if (metric !== undefined && isOutdated(metric, view)) {
+      this.#drop(metric);
+      metric = undefined;
+    }
+    metric ??= this.#define(view);
+    metric.view = view;
+    metric.pass = Math.max(metric.pass, pass);
+    // Rows that are added meanwhile are for the next time.
+    const end = table.rowCount;
+    while (metric.rows < end && this.#metrics.get(table) === metric) {
+      const from = metric.rows;
+      const record = yield* encodeRows(metric, from, Math.min(from + ROWS_PER_RECORD, end));
+      // The rows have new numbers: the next time, the metric is defined anew.
+      if (record === undefined) return;
+      // Others may have extended the log meanwhile.
+      if (this.#metrics.get(table) !== metric || metric.rows !== from) continue;
+      this.#write(writer => {
+        for (const bytes of record.chunks) writer.append(bytes);
+      });
+      metric.rows = record.toRow;
+      metric.values = record.values;
+      this.#updateChecksum();
+      yield;
+    }
+  }
+
+  /**
+   * @param {MetricView} view
+   * @returns {LogMetric}
+   */
+  #define(view) {
+    const { table } = view;
+    const { labelNames, epoch: tableEpoch } = table;
+    const number = this.#numbers++;
+    const values = labelNames.map(() => 1);
+    /** @type {LogMetric} */
+    const metric = { number, view, labelNames, tableEpoch, rows: 0, values, pass: 0 };
+    this.#metrics.set(table, metric);
+    this.#write(writer => writeDefinition(writer, metric));
+    return metric;
+  }
+
+  /**
+   * Drops a metric that is gone, has been redefined, or whose rows have been renumbered. If it still exists,
+   * it goes on under another number, so the other metrics need not be written again.
+   *
+   * @param {LogMetric} metric
+   */
+  #drop({ number, view }) {
+    this.#metrics.delete(view.table);
+    this.#write(writer => {
+      writer.uint32(DROP);
+      writer.uint32(number);
+    });
+  }
+
+  /** @param {(writer: ByteWriter) => void} write appends a record */
+  #write(write) {
+    write(this.#writer);
+    this.#writer.align(8);
+  }
+
+  #updateChecksum() {
+    for (const bytes of this.bytesFrom(this.#checked)) this.checksum = checksumOf(bytes, this.checksum);
+    this.#checked = this.length;
+  }
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {LogMetric} metric
+ */
+function writeDefinition(writer, { number, labelNames, view }) {
+  const { name, help, type, aggregator, layout } = view;
+  writer.uint32(DEFINE);
+  writer.uint32(number);
+  for (const text of [name, help, type, aggregator]) writer.string(String(text));
+  writer.uint32(KINDS.indexOf(kindOf(layout)));
+  writer.list([...layout.marks], mark => writer.float64(Number(mark)));
+  writer.uint32(view.windowed ? 1 : 0);
+  writer.list(labelNames, labelName => writer.string(labelName));
+}
+
+/**
+ * Encodes rows with the label values that they are the first to have, and the forms of label sets as they are
+ * when the last row is read: a label name that the program adds later brings forms that the definition does
+ * not know.
+ *
+ * @param {LogMetric} metric
+ * @param {number} fromRow
+ * @param {number} toRow
+ * @returns {Generator<void, {chunks: Uint8Array[], toRow: number, values: number[]} | undefined>} undefined if
+ *   the rows have been renumbered. Yields after each piece
+ */
+function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: before }, fromRow, toRow) {
+  const { index } = table;
+  const writer = new ByteWriter(64);
+  writer.uint32(ROWS);
+  for (const value of [number, fromRow, toRow - fromRow]) writer.uint32(value);
+  if (index === undefined) return { chunks: writer.chunks(), toRow, values: before };
+  const width = labelNames.length + 1;
+  const tuples = new Int32Array((toRow - fromRow) * width);
+  const values = before.slice();
+  let at = 0;
+  for (let row = fromRow; row < toRow; row++) {
+    if (table.epoch !== tableEpoch) return undefined;
+    tuples[at++] = table.formOf(row);
+    for (let label = 0; label < index.width; label++) {
+      const id = index.idAt(row, label);
+      if (id >= values[label]) values[label] = id + 1;
+      tuples[at++] = id;
+    }
+    if ((row + 1) % ROWS_PER_PIECE === 0) yield;
+  }
+  if (table.epoch !== tableEpoch) return undefined;
+  const { dictionaries } = index;
+  const texts = dictionaries.map((dictionary, label) =>
+    dictionary.values.slice(before[label], values[label]),
+  );
+  const forms = table.forms.list.slice();
+  for (let label = 0; label < texts.length; label++) {
+    writer.uint32(before[label]);
+    yield* writer.stringsInPieces(texts[label]);
+  }
+  writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
+  writer.align(4);
+  writer.append(tuples);
+  return { chunks: writer.chunks(), toRow, values };
+}
+
+/**
+ * @param {LogMetric} metric
+ * @param {MetricView} view
+ * @returns {boolean} whether it has been redefined, or its rows have been renumbered
+ */
+function isOutdated({ tableEpoch, view: before }, view) {
+  return (
+    tableEpoch !== view.table.epoch ||
+    before.name !== view.name ||
+    before.help !== view.help ||
+    before.type !== view.type ||
+    before.aggregator !== view.aggregator
+  );
+}
+
+module.exports = { SourceLog };

@@ -1,0 +1,155 @@
+'use strict';
+
+const { describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const { Counter, Gauge, Registry } = require('../..');
+const { SourceLog } = require('../../lib/source/source-log');
+const { decodeLog } = require('../../lib/source/log-decoder');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { joined } = require('../../lib/source/byte-buffers');
+
+const MANY = 20_000;
+
+function makeCounter(name, labelNames = ['a']) {
+  const counter = new Counter({ name, help: name, labelNames, registers: [new Registry()] });
+  return { counter, view: viewOf(counter) };
+}
+
+function extend(log, ...views) {
+  runThrough(log.extend(views));
+}
+
+/** What the log says from its beginning: a line for each record. */
+function recordsOf(log, from = 0) {
+  const labels = new Map();
+  const records = decodeLog(
+    joined(log.bytesFrom(from)),
+    from === 0 ? log.name : undefined,
+    metric => labels.get(metric) ?? 1,
+  );
+  return records.map(record => {
+    if ('definition' in record) return `define ${record.metric} ${record.definition.name}`;
+    if ('dropped' in record) return `drop ${record.metric}`;
+    return `rows ${record.metric} ${record.fromRow} ${record.rows}`;
+  });
+}
+
+describe('the log of a source', () => {
+  it('has each metric and each label set once, in the order in which it has met them', () => {
+    const log = new SourceLog();
+    const [one, two] = [makeCounter('one'), makeCounter('two')];
+    one.counter.inc({ a: 'x' });
+    extend(log, one.view);
+    assert.deepEqual(recordsOf(log), ['define 0 one', 'rows 0 0 1']);
+    const { length } = log;
+    extend(log, one.view);
+    one.counter.inc({ a: 'x' });
+    extend(log, one.view);
+    assert.equal(log.length, length, 'nothing is new');
+    for (const a of ['y', 'z']) one.counter.inc({ a });
+    extend(log, one.view, two.view);
+    assert.deepEqual(recordsOf(log, length), ['rows 0 1 2', 'define 1 two']);
+    assert.deepEqual([log.numberOf(one.view), log.numberOf(two.view)], [0, 1]);
+  });
+
+  for (const [change, act] of [
+    ['is gone', () => []],
+    ['has another help text', ({ counter, view }) => [{ ...view, help: (counter.help = 'another') }]],
+    [
+      'has new row numbers',
+      ({ counter, view }) => {
+        for (let a = 0; a < 3000; a++) counter.inc({ a });
+        for (let a = 0; a < 3000; a++) counter.remove({ a });
+        runThrough(view.table.compactionSteps());
+        return [view];
+      },
+    ],
+  ]) {
+    it(`drops a metric that ${change}, and defines it anew if it is there, and no other metric`, () => {
+      const log = new SourceLog();
+      const [one, other] = [makeCounter('one'), makeCounter('other')];
+      one.counter.inc({ a: 'x' });
+      extend(log, one.view, other.view);
+      const { length } = log;
+      const left = act(one);
+      extend(log, ...left, other.view);
+      const records = recordsOf(log, length);
+      assert.equal(records.filter(record => record === 'drop 0').length, 1);
+      const others = records.filter(record => record !== 'drop 0');
+      assert.deepEqual(others, left.length === 0 ? [] : ['define 2 one', 'rows 2 0 1']);
+    });
+  }
+
+  it('takes little memory when a file or a reader has it, and goes on', () => {
+    const log = new SourceLog();
+    const { counter, view } = makeCounter('many');
+    for (let a = 0; a < MANY; a++) counter.inc({ a });
+    extend(log, view);
+    const { length } = log;
+    log.forgetBefore(length);
+    assert.ok(length - log.start < 70_000, `${length - log.start} bytes of ${length}`);
+    counter.inc({ a: 'new' });
+    extend(log, view);
+    assert.deepEqual(recordsOf(log, length), [`rows 0 ${MANY} 1`]);
+  });
+
+  it('reads a bounded number of label sets in each step, and writes records of a bounded size', () => {
+    const log = new SourceLog();
+    const { counter, view } = makeCounter('many');
+    for (let a = 0; a < MANY; a++) counter.inc({ a });
+    let [steps, length, longest] = [0, 0, 0];
+    for (const step of stepsOf(log.extend([view]))) {
+      steps += step;
+      longest = Math.max(longest, log.length - length);
+      length = log.length;
+    }
+    assert.ok(steps >= MANY / 512, `${steps} steps`);
+    assert.ok(longest < length / 2, `${longest} bytes of ${length}`);
+  });
+
+  it('has everything once if two extend it at a time, and begins again, and the program records meanwhile', () => {
+    for (const restartAt of [1, 5, 20, Infinity]) {
+      const log = new SourceLog();
+      const { counter, view } = makeCounter('many');
+      for (let a = 0; a < MANY; a++) counter.inc({ a });
+      const [first, second] = [log.extend([view]), log.extend([view])];
+      for (let step = 1; ![first.next(), second.next()].every(({ done }) => done); step++) {
+        counter.inc({ a: `meanwhile ${step}` });
+        if (step === restartAt) log.restart();
+      }
+      extend(log, view);
+      const rows = recordsOf(log).flatMap(
+        record => /^rows \d+ (\d+) (\d+)$/.exec(record)?.slice(1).map(Number) ?? [],
+      );
+      let next = 0;
+      for (let i = 0; i < rows.length; i += 2) {
+        assert.equal(rows[i], next);
+        next += rows[i + 1];
+      }
+      assert.equal(next, view.table.rowCount);
+    }
+  });
+
+  it('is mostly about what is gone after many metrics came and went, or a table was compacted again and again', () => {
+    const log = new SourceLog();
+    const stays = makeCounter('stays');
+    for (let i = 0; i < 70; i++) extend(log, stays.view, makeCounter(`passing_${i}`).view);
+    extend(log, stays.view);
+    assert.equal(log.isMostlyGone(1), true);
+    log.restart();
+    extend(log, stays.view);
+    assert.equal(log.isMostlyGone(1), false);
+    const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [new Registry()] });
+    for (let a = 0; a < MANY; a++) gauge.set({ a }, 1);
+    extend(log, stays.view, viewOf(gauge));
+    for (let a = 0; a < 10 * MANY; a++) gauge.set({ a: `more ${a}` }, 1);
+    extend(log, stays.view, viewOf(gauge));
+    assert.equal(log.isMostlyGone(2), true);
+  });
+});
+
+/** How many steps a generator has taken, one at a time. */
+function* stepsOf(steps) {
+  while (!steps.next().done) yield 1;
+}
