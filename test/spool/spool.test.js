@@ -11,11 +11,7 @@ const { after, beforeEach, describe, it } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
 const { Spool } = require('../../lib/spool/spool.js');
-const {
-  spoolName,
-  columnsName,
-  logName,
-} = require('../../lib/spool/file-names.js');
+const { spoolName, columnsName, logName } = require('../../lib/spool/file-names.js');
 const { leaveSocket } = require('../fixtures/dead-socket.js');
 
 const MINUTE = 60 * 1000;
@@ -773,7 +769,10 @@ describe('sweeping', () => {
   });
 
   it('a sweep removes nothing in directories of similar names, such as an unpacked archive of this package', async t => {
-    leaveBehind({ name: `${PREFIX}15.2.0`, files: ['package.json', 'w1-r1-000000000000000000000000.columns'] });
+    leaveBehind({
+      name: `${PREFIX}15.2.0`,
+      files: ['package.json', 'w1-r1-000000000000000000000000.columns'],
+    });
     leaveBehind({ name: `${PREFIX}${'A'.repeat(24)}` });
     const contents = () => fs.readdirSync(place, { recursive: true }).sort();
     const before = contents();
