@@ -27,8 +27,8 @@ const { debug } = require('../options/debug-log');
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the aggregator
- *   has of each worker's log
+ * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the
+ *   aggregator has of each worker's log
  * @property {[number, string][]} badLogs by worker: name of the log that cannot be used
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read at the moment, or twice

@@ -32,8 +32,10 @@ const { LOG_MAGIC, LOG_HEADER_BYTES, LOG_NAME_BYTES, DEFINE, ROWS, DROP } = requ
  */
 
 /**
- * @typedef {{metric: number, definition: Definition} | {metric: number, dropped: true} | RowsRecord} LogRecord
- *   dropped: for good, the number is not used again
+ * `dropped`: for good, the number is not used again.
+ *
+ * @typedef {{metric: number, definition: Definition} | {metric: number, dropped: true} | RowsRecord}
+ *   LogRecord
  */
 
 /**

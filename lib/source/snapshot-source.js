@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the worker, and in the primary for the primary's own metrics, on the application's event loop.
-// Captures the registries of a process as a source: a log and columns. Whatever takes long is done before the capture, in
-// slices.
+// Captures the registries of a process as a source: a log and columns. Whatever takes long is done before the
+// capture, in slices.
 
 const { randomBytes } = require('node:crypto');
 const { viewOf } = require('../registry/metric-view');

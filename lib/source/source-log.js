@@ -238,8 +238,8 @@ function writeDefinition(writer, { number, labelNames, view }) {
  * @param {LogMetric} metric
  * @param {number} fromRow
  * @param {number} toRow
- * @returns {Generator<void, {chunks: Uint8Array[], toRow: number, values: number[]} | undefined>} undefined if
- *   the rows have been renumbered. Yields after each piece
+ * @returns {Generator<void, {chunks: Uint8Array[], toRow: number, values: number[]} | undefined>} undefined
+ *   if the rows have been renumbered. Yields after each piece
  */
 function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: before }, fromRow, toRow) {
   const { index } = table;

@@ -99,7 +99,7 @@ function workerIdOfFile(name) {
 
 /**
  * @param {string} name of any file in the directory
- * @returns {number | undefined} of the request that the columns answer; undefined if there are no columns in it
+ * @returns {number | undefined} of the request that its columns answer; undefined if it has no columns
  */
 function requestIdOfColumns(name) {
   const match = COLUMNS_NAME.exec(name);
