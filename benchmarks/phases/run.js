@@ -13,7 +13,7 @@ const { Progress } = require('../shared/progress.js');
 const { number, table } = require('../shared/table.js');
 const { Workload } = require('../shared/workload.js');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { SnapshotFile } = require('../../lib/cluster/worker/snapshot-file');
+const { ColumnsFile } = require('../../lib/cluster/worker/columns-file');
 const { SnapshotSource } = require('../../lib/source/snapshot-source');
 const { readRegularFile } = require('../../lib/spool/safe-files');
 const { runThrough } = require('../../lib/event-loop/slices');
@@ -104,9 +104,9 @@ function scrape(cluster, source, directory) {
   const file = path.join(directory, name);
   for (let workerId = 1; workerId <= WORKERS; workerId++) {
     const snapshot = phases.time('capture', () =>
-      source.capture(workerId, store.worker(workerId)?.journalPosition),
+      source.captureWithLog(workerId, store.worker(workerId)?.position),
     );
-    phases.time('write', () => new SnapshotFile(directory, name).finish(snapshot));
+    phases.time('write', () => new ColumnsFile(directory, name, () => {}).finish(snapshot));
     const bytes = phases.time('read', () => readRegularFile(file));
     phases.time('unlink', () => fs.unlinkSync(file));
     phases.time('apply', () => store.apply(workerId, bytes));

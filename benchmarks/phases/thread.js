@@ -67,11 +67,11 @@ async function scrape(registry, phases) {
   const store = new ClusterStore();
   // Copied, so that later recordings do not change it; the copy is transferred.
   const send = () => {
-    const bytes = Buffer.concat(source.capture(1, store.worker(1)?.journalPosition).chunks);
+    const bytes = Buffer.concat(source.captureWithLog(1, store.worker(1)?.position).chunks);
     post(bytes.buffer, [bytes.buffer]);
   };
   phases.time('send the first snapshot: integers, and a dictionary of label values', send);
-  store.apply(1, Buffer.concat(source.capture(1, store.worker(1)?.journalPosition).chunks));
+  store.apply(1, Buffer.concat(source.captureWithLog(1, store.worker(1)?.position).chunks));
   phases.time('send a later snapshot: the numbers alone', send);
 
   const began = performance.now();

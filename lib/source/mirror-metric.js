@@ -9,7 +9,7 @@ const { kindOf, widthOf, layoutFrom } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
-const { parseJson } = require('./snapshot-decoder');
+const { parseJson } = require('./columns-decoder');
 const {
   PAGE,
   FORM,

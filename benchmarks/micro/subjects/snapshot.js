@@ -141,32 +141,42 @@ function thousandMetrics({ Counter, Gauge, Histogram }) {
 /** This library: a binary file, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
   const { SnapshotSource } = require('../../../lib/source/snapshot-source');
-  const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
+  const { SourceFiles } = require('../../../lib/cluster/worker/source-files');
   const { ClusterStore } = require('../../../lib/store/cluster-store');
   const { runThrough } = require('../../../lib/event-loop/slices');
-  const { readRegularFile } = require('../../../lib/spool/safe-files');
+  const { readRegularFile, readRange } = require('../../../lib/spool/safe-files');
+  const { logName } = require('../../../lib/spool/file-names');
   const source = new SnapshotSource(() => [registry]);
+  const files = new SourceFiles(source, WORKER_ID);
+  files.aimAt(directory);
+  const readLog = (log, from, to) => readRange(path.join(directory, logName(WORKER_ID, log)), from, to);
   const store = new ClusterStore();
+  let requestId = 0;
+  let written = '';
   return {
     async write() {
-      const position = store.worker(WORKER_ID)?.journalPosition;
-      const file = new SnapshotFile(directory, 'snapshot');
+      const file = files.start(++requestId);
       file.open();
-      await source.prepare(HOOK_TIME);
-      const dictionary = await source.encodeDictionary(position, part => file.writeAhead(part));
-      const waitedBefore = processorWait();
-      const began = performance.now();
-      const snapshot = source.capture(WORKER_ID, position, { dictionary });
-      file.finish(snapshot);
-      this.section = performance.now() - began - (processorWait() - waitedBefore);
-      return snapshot.bytes;
+      const bytes = await source.prepare(HOOK_TIME, {
+        onProgress: blocks => file.writeAhead(blocks),
+        capture: ahead => {
+          const waitedBefore = processorWait();
+          const began = performance.now();
+          const columns = source.capture(WORKER_ID, { ahead });
+          files.finish(file, columns);
+          this.section = performance.now() - began - (processorWait() - waitedBefore);
+          return columns.bytes;
+        },
+      });
+      written = path.join(directory, file.name);
+      return bytes;
     },
     /** Milliseconds that the last capture took, until its file was complete. */
     section: NaN,
     read() {
-      const bytes = readRegularFile(path.join(directory, 'snapshot'));
-      fs.unlinkSync(path.join(directory, 'snapshot'));
-      store.apply(WORKER_ID, bytes);
+      const bytes = readRegularFile(written);
+      fs.unlinkSync(written);
+      store.apply(WORKER_ID, bytes, readLog);
       runThrough(store.merge(new Set()));
     },
   };
