@@ -26,7 +26,7 @@ const MEGABYTE = 2 ** 20;
 
 const FIELDS = ['type', 'requestId', 'file', 'bytes', 'snapshot', 'reason', 'metrics', 'error', 'id', 'key'];
 FIELDS.push('pageId', 'format', 'timeout', 'inMessage', 'checkpointInterval', 'directory');
-FIELDS.push('exitName', 'known', 'pages', 'page', 'ascii', 'pid');
+FIELDS.push('badLog', 'known', 'pages', 'page', 'ascii', 'pid');
 
 /** @param {string} text */
 function frame(text) {
@@ -166,7 +166,7 @@ describe(
             type,
             requestId: i,
             directory,
-            exitName: 'w1-exit-00.snap',
+            badLog: 'x',
             timeout: 1000,
             pageId: i,
           };
