@@ -168,7 +168,8 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
       [true, false],
     );
     addSpool(1);
-    for (const name of ['w3-last.snap', 'w3-dictionary.snap', 'w7-last.snap'])
+    const digits = '0'.repeat(24);
+    for (const name of [`w3-r1-${digits}.columns`, `w3-${digits}.log`, `w7-r0-${digits}.columns`])
       fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, name), '');
     directory.claim(2, B);
     assert.deepEqual(directory.idsBefore(2), [3, 7]);
