@@ -154,7 +154,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
         return false; // it was replaced
       }
     };
-    const isCheckpoint = name => /exit.*snap$/.test(name);
+    const isCheckpoint = name => /-r0-.*\.columns$/.test(name);
     while (!fs.readdirSync(spool).filter(isCheckpoint).some(hasTotal))
       await new Promise(resolve => setTimeout(resolve, 10));
     await holder.kill();
