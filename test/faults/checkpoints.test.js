@@ -47,18 +47,17 @@ async function startWorker(cluster) {
   return id;
 }
 
-/** @returns {string[]} snapshots of a worker, finished or not, that are for the time after its death */
-function exitFiles(cluster, workerId) {
-  return fs.readdirSync(cluster.spool).filter(name => name.startsWith(`w${workerId}-exit-`));
+/** @returns {string[]} names of columns of a worker, finished or not, that nobody has asked for */
+function checkpointsOf(cluster, workerId) {
+  return fs.readdirSync(cluster.spool).filter(name => name.startsWith(`w${workerId}-r0-`));
 }
 
-/** @returns {{file: string, inode: number, changed: number}} the only one */
-function exitFile(cluster, workerId) {
-  const names = exitFiles(cluster, workerId);
+/** @returns {{name: string, changed: number}} the only one */
+function checkpointOf(cluster, workerId) {
+  const names = checkpointsOf(cluster, workerId);
   assert.equal(names.length, 1, String(names));
-  const file = path.join(cluster.spool, names[0]);
-  const { ino, mtimeMs } = fs.statSync(file);
-  return { file, inode: ino, changed: mtimeMs };
+  const { mtimeMs } = fs.statSync(path.join(cluster.spool, names[0]));
+  return { name: names[0], changed: mtimeMs };
 }
 
 /** What a worker may do between two checkpoints; test/cluster/worker/change-detector.test.js has all. */
@@ -148,14 +147,12 @@ describe('checkpoints', () => {
     await cluster.inWorker(id, ({ state }) => state.passing.set({ i: 2 }, 1));
     await cluster.inWorker(id, tick);
     await cluster.inWorker(id, ({ client }) => client.register.removeSingleMetric('passing'));
-    // The checkpoint begins where the primary was before this scrape.
     await cluster.scrape();
     await cluster.inWorker(id, record, 7);
     await cluster.inWorker(id, tick);
     await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 7);
-    const { refused } = await cluster.internals();
-    assert.equal(refused['exit-dictionary'], undefined);
+    assert.deepEqual((await cluster.internals()).refused, {});
   });
 
   it('a worker killed while it writes a checkpoint keeps the one before, and leaves no file', async () => {
@@ -164,7 +161,7 @@ describe('checkpoints', () => {
     const id = await startWorker(cluster);
     await cluster.inWorker(id, record, 3);
     await cluster.inWorker(id, tick);
-    const { file } = exitFile(cluster, id);
+    const { name: complete } = checkpointOf(cluster, id);
     await cluster.inWorker(id, record, 100);
     cluster.tellWorker(id, ({ require, state }) => {
       const { writevSync } = require('node:fs');
@@ -175,28 +172,28 @@ describe('checkpoints', () => {
       };
       state.tick();
     });
+    const isHalfWritten = name => fs.statSync(path.join(cluster.spool, name)).size > 0;
     await until(
-      () => fs.statSync(`${file}.part`, { throwIfNoEntry: false })?.size > 0,
+      () => checkpointsOf(cluster, id).some(name => name !== complete && isHalfWritten(name)),
       'half of the file is written',
     );
     await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 3);
-    await until(() => exitFiles(cluster, id).length === 0, 'both files are removed');
+    await until(() => cluster.keptFiles(id).length === 0, 'all its files are removed');
   });
 
   it('a checkpoint is written if anything has changed, and only then', async () => {
     const cluster = shared();
     const id = await startWorker(cluster);
     assert.equal(await cluster.inWorker(id, tick), 1, 'the first');
-    let last = exitFile(cluster, id);
+    let last = checkpointOf(cluster, id);
     for (const [what, change] of Object.entries(changes)) {
       assert.equal(await cluster.inWorker(id, tick), 0, `nothing has changed before ${what}`);
-      assert.deepEqual(exitFile(cluster, id), last, `nothing has changed before ${what}`);
+      assert.deepEqual(checkpointOf(cluster, id), last, `nothing has changed before ${what}`);
       await cluster.inWorker(id, change);
       assert.equal(await cluster.inWorker(id, tick), 1, what);
-      const now = exitFile(cluster, id);
-      assert.equal(now.file, last.file);
-      assert.notEqual(now.inode, last.inode, what);
+      const now = checkpointOf(cluster, id);
+      assert.notEqual(now.name, last.name, what);
       last = now;
     }
     // Neither a scrape nor an increment of 0 is a change.
@@ -206,20 +203,24 @@ describe('checkpoints', () => {
     await cluster.killWorker(id);
   });
 
-  it('a complete checkpoint exists at any time while it is replaced, under one of its two names', async () => {
+  it('a complete checkpoint and its log exist at any time while both are replaced', async () => {
     const cluster = shared();
     const id = await startWorker(cluster);
     await cluster.inWorker(id, ({ client, state }) => {
       state.many = new client.Counter({ name: 'many_total', help: 'h', labelNames: ['number'] });
       for (let number = 0; number < 20_000; number++) state.many.inc({ number });
+      state.passing = Array.from({ length: 100 }, (_, i) => `passing_${i}`);
+      for (const name of state.passing) new client.Gauge({ name, help: 'h' });
     });
     await cluster.inWorker(id, tick);
-    const { file, inode } = exitFile(cluster, id);
-    const { calls, missing } = await cluster.inWorker(id, watchReplacement, LIBRARY, file);
+    const before = cluster.keptFiles(id);
+    const { calls, missing } = await cluster.inWorker(id, watchReplacement, LIBRARY, cluster.spool);
     assert.deepEqual(missing, [], 'file system calls after which nothing complete was there');
-    assert.ok(calls.includes('rmSync') && calls.includes('renameSync'), String(calls));
+    assert.equal(calls.filter(name => name === 'rmSync').length, 2, String(calls));
     assert.ok(calls.filter(name => name === 'writevSync').length > 2, 'it is written in several steps');
-    assert.notEqual(exitFile(cluster, id).inode, inode, 'the file is another one');
+    const after = cluster.keptFiles(id);
+    assert.deepEqual([before.length, after.length], [2, 2]);
+    assert.ok(!after.some(name => before.includes(name)), 'both files are others');
     await cluster.killWorker(id);
   });
 
@@ -247,18 +248,20 @@ describe('checkpoints', () => {
       state.record(5);
       state.metrics.labelled.inc({ route: 'thread' }, 5);
     });
-    // The second request states that the primary has its label sets.
-    for (let i = 0; i < 2; i++) assert.equal(counted(await cluster.scrape()) - before, 10);
-    await cluster.inWorker(id, tick);
-    // The worker gets no more requests and nothing changes: only the checkpoint has its numbers.
+    assert.equal(counted(await cluster.scrape()) - before, 10);
+    // The worker gets no more requests: only the checkpoints have its numbers.
     await cluster.inWorker(id, ({ state }) => void (state.deaf = true));
+    await cluster.inWorker(id, record);
+    assert.equal(await cluster.inWorker(id, tick), 1);
     const welcomes = await cluster.inWorker(id, ({ state }) => state.welcomes);
     await cluster.run(({ threads }) => threads.at(-1).terminate());
     await cluster.inWorker(id, welcomed, welcomes + 1);
+    assert.equal(await cluster.inWorker(id, tick), 0, 'the new thread has the checkpoint before');
+    await cluster.inWorker(id, record);
     assert.equal(await cluster.inWorker(id, tick), 1);
     await cluster.killWorker(id);
     const samples = await cluster.scrape();
-    assert.equal(counted(samples) - before, 10);
+    assert.equal(counted(samples) - before, 12);
     assert.equal(samples.get('requests_total{route="thread"}'), 10);
     await cluster.killWorker(other);
   });
@@ -284,19 +287,21 @@ describe('checkpoints', () => {
 });
 
 /**
- * In a worker: writes a checkpoint, and looks for a complete file after each call of the file system.
+ * In a worker: writes a checkpoint with another log, and looks for a complete one after each call of the file
+ * system.
  *
  * @returns {Promise<{calls: string[], missing: string[]}>} the names of the calls, and of those after which
  *   none was there
  */
-async function watchReplacement({ cluster, require, state }, library, file) {
+async function watchReplacement({ client, cluster, require, state }, library, directory) {
   const fs = require('node:fs');
   const { ClusterStore } = require(`${library}/lib/store/cluster-store`);
+  const { id } = cluster.worker;
+  const read = name => Buffer.from(new Uint8Array(fs.readFileSync(`${directory}/${name}`)).buffer);
+  const readLog = (log, from, to) => read(`w${id}-${log}.log`).subarray(from, to);
   const isComplete = name => {
-    if (!fs.existsSync(name)) return false;
-    const bytes = Buffer.from(new Uint8Array(fs.readFileSync(name)).buffer);
     try {
-      new ClusterStore().apply(cluster.worker.id, bytes);
+      new ClusterStore().apply(id, read(name), readLog);
       return true;
     } catch (error) {
       if (typeof error.code !== 'string') throw error;
@@ -307,19 +312,22 @@ async function watchReplacement({ cluster, require, state }, library, file) {
   const missing = [];
   let isLooking = false;
   const originals = {};
-  for (const name of ['writevSync', 'writeSync', 'ftruncateSync', 'rmSync', 'renameSync']) {
+  for (const name of ['openSync', 'writevSync', 'writeSync', 'ftruncateSync', 'rmSync', 'renameSync']) {
     const original = (originals[name] = fs[name]);
     fs[name] = (...parameters) => {
       const result = original(...parameters);
       if (isLooking) return result;
       isLooking = true;
       calls.push(name);
-      if (!isComplete(file) && !isComplete(`${file}.part`)) missing.push(name);
+      const own = fs.readdirSync(directory).filter(file => file.startsWith(`w${id}-r0-`));
+      if (!own.some(isComplete)) missing.push(name);
       isLooking = false;
       return result;
     };
   }
   state.many.inc({ number: 19_999 });
+  // So many that the log would be mostly about what is gone.
+  for (const name of state.passing) client.register.removeSingleMetric(name);
   await state.tick();
   Object.assign(fs, originals);
   return { calls, missing };
@@ -382,7 +390,7 @@ describe('without checkpoints', () => {
     for (let i = 1; i <= 3; i++) {
       await cluster.inWorker(id, record);
       assert.equal(counted(await cluster.scrape()), i);
-      assert.deepEqual(exitFiles(cluster, id), []);
+      assert.deepEqual(checkpointsOf(cluster, id), []);
     }
     assert.equal(await cluster.inWorker(id, ({ state }) => state.checkpoints), 0);
     await cluster.inWorker(id, record, 10);
