@@ -1,6 +1,6 @@
 'use strict';
 
-const { debuglog } = require('node:util');
+const { debuglog } = require('util');
 
 const log = debuglog('prom-client-cluster');
 
