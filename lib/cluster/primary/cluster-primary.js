@@ -274,6 +274,7 @@ class ClusterPrimary {
     this.#own?.startAgain();
     // At once and not with the next scrape, because the numbers of a worker that dies until then would be
     // lost.
+    if (this.#rounds.isCollecting) return;
     this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
 

@@ -73,6 +73,11 @@ class ScrapeRounds {
     this.#cluster = cluster;
   }
 
+  /** Whether callers wait for a round under way: it asks all workers again if the aggregator is replaced. */
+  get isCollecting() {
+    return [...this.#rounds].some(({ callers }) => callers.size > 0);
+  }
+
   /**
    * The cluster's metrics as text.
    *
@@ -160,17 +165,19 @@ class ScrapeRounds {
       const isLast = tries === MAX_TRIES;
       await cluster.ready();
       const generation = cluster.generation();
+      // Otherwise the aggregator that some have answered to is gone; the next one has no numbers of them.
+      const isCurrent = () => generation === cluster.generation();
       const asked = this.#ask(round, ask ?? cluster.connected());
       await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
       await this.#wait(round);
       // The callers at this moment: there is one text for each of their formats.
       const callers = [...round.callers];
       if (callers.length === 0) return;
-      const result = await this.#render(callers, isLast, round.startedAt).catch(error => {
+      const rendering = isCurrent() ? this.#render(callers, isLast, round.startedAt) : undefined;
+      const result = await rendering?.catch(error => {
         if (!isThreadLost(error)) throw error;
       });
-      // The aggregator that some have answered to is gone; the next one has no numbers of them.
-      const isLost = !result || generation !== cluster.generation();
+      const isLost = !result || !isCurrent();
       if (result && !isLost && (isLast || result.again.length === 0)) {
         this.#deliver(callers, result, round.isAnswered);
         return;

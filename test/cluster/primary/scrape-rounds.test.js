@@ -113,6 +113,31 @@ it('the file of a page is removed before the page is written again, or if the th
   assert.deepEqual(events, ['repeated written', 'repeated removed', 'repeated written']);
 });
 
+it('an aggregator that was replaced while a round waited: workers are asked again before a page is requested', async () => {
+  const asked = [];
+  let generation = 0;
+  cluster.generation = () => generation;
+  cluster.connected = () => [1];
+  cluster.ask = workerId => {
+    asked.push(workerId);
+    return 60_000;
+  };
+  const whenAsked = async times => {
+    while (asked.length < times && renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+  };
+  assert.equal(rounds.isCollecting, false);
+  const caller = rounds.collect(TEXT, 60_000);
+  await whenAsked(1);
+  assert.equal(rounds.isCollecting, true);
+  generation++;
+  rounds.settle(1, true);
+  await whenAsked(2);
+  rounds.settle(1, true);
+  await finishRender();
+  assert.equal((await caller).bytes.toString(), 'text');
+  assert.equal(renders.length, 1);
+});
+
 describe('a caller whose time is up', () => {
   it('the file of a page is removed if its caller gets an error, or nothing, instead', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
