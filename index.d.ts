@@ -330,7 +330,7 @@ export interface ClusterState {
   /** Workers that are connected, or were connected and are not part of the retired totals yet. */
   workers: number;
   /** Workers that have not answered in time. Scrapes show their last numbers. */
-  silent: number;
+  unresponsive: number;
   /** Workers whose last answer was an error. */
   failing: number;
   /** Dead workers that are not part of the retired totals yet. */

@@ -29,7 +29,7 @@ const IPC_REASONS = [
  * What the primary knows about its scrapes.
  *
  * @typedef {object} PrimaryFacts
- * @property {{fresh: number[], stale: number, silent: number, retired: number}} workers by state; for
+ * @property {{fresh: number[], stale: number, unresponsive: number, retired: number}} workers by state; for
  *   `fresh`, the ids of the workers that answered this scrape
  * @property {[reason: string, count: number][]} refused answers, by reason
  * @property {[reason: string, count: number][]} overIpc snapshots that came over IPC, by the
@@ -56,7 +56,7 @@ function selfMetrics(facts, state, refused, now) {
   return [
     gauge(
       'workers',
-      'Workers by the age of what this scrape shows. fresh: numbers of this scrape. stale: earlier numbers, because the last answer failed or there is none yet. silent: earlier numbers, because the worker has timed out. retired: dead workers, included in the totals.',
+      'Workers by the age of what this scrape shows. fresh: numbers of this scrape. stale: earlier numbers, because the last answer failed or there is none yet. unresponsive: earlier numbers, because the worker has timed out. retired: dead workers, included in the totals.',
       Object.entries(workers).map(([workerState, count]) => sample(count, { state: workerState })),
     ),
     gauge('oldest_numbers_age_seconds', 'Age of the oldest numbers in this scrape, in seconds.', [

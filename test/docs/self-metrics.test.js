@@ -43,7 +43,7 @@ describe('docs/self-metrics.md', () => {
 
 /** A series of a sample each minute: quiet for an hour, and then as something is wrong. */
 const BAD = {
-  ClusterWorkerSilent: [['workers{state="silent"}', '0x60 1x60']],
+  ClusterWorkerUnresponsive: [['workers{state="unresponsive"}', '0x60 1x60']],
   ClusterNoFreshWorker: [['workers{state="fresh"}', '4x60 0x60']],
   ClusterWorkerStale: [['workers{state="stale"}', '0x60 1x60']],
   ClusterWorkersDieOften: [['workers{state="retired"}', '2x60 3+1x60']],

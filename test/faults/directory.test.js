@@ -442,8 +442,8 @@ describe('a worker that cannot write as it should', () => {
       await cluster().inWorkers([1, id], record);
       assert.equal(counted(await cluster().scrape()), (total += 2));
     }
-    const { refused, silent, failing } = await cluster().internals();
-    assert.deepEqual({ silent, failing }, { silent: 0, failing: 0 });
+    const { refused, unresponsive, failing } = await cluster().internals();
+    assert.deepEqual({ unresponsive, failing }, { unresponsive: 0, failing: 0 });
     assert.equal((refused['over-ipc'] ?? 0) - (before['over-ipc'] ?? 0), overIpc);
     assert.deepEqual(cluster().spooledFiles(), []);
     return id;

@@ -241,8 +241,8 @@ describe('a fault in a cluster that goes on', () => {
     assert.equal(counted(await cluster.scrape({ timeout: LONG })), total + 1);
     await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), MINUTE);
     await until(async () => counted(await cluster.scrape()) === total + 2, 'it is asked again');
-    const { silent, failing } = await cluster.internals();
-    assert.deepEqual({ silent, failing }, { silent: 0, failing: 0 });
+    const { unresponsive, failing } = await cluster.internals();
+    assert.deepEqual({ unresponsive, failing }, { unresponsive: 0, failing: 0 });
     await kill(cluster, id);
   });
 

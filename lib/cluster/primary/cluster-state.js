@@ -10,7 +10,7 @@
  *
  * @typedef {object} ClusterState
  * @property {number} workers that are connected, or were and are not retired yet
- * @property {number} silent workers that have not answered in time; scrapes show their last numbers
+ * @property {number} unresponsive workers that have not answered in time; scrapes show their last numbers
  * @property {number} failing workers whose last answer was an error
  * @property {number} retiring dead workers that are not part of the retired totals yet
  * @property {number} retired dead workers that are part of the retired totals
@@ -61,7 +61,7 @@
  */
 const NOTHING_AGGREGATED = {
   workers: 0,
-  silent: 0,
+  unresponsive: 0,
   failing: 0,
   retiring: 0,
   retired: 0,
@@ -87,7 +87,7 @@ function clusterState({ records, supervisor, messages }, refusedByAggregator, st
   if (messages.overIpc.total > 0) refused.set('over-ipc', messages.overIpc.total);
   return {
     workers: records.length,
-    silent: records.filter(({ timedOut }) => timedOut).length,
+    unresponsive: records.filter(({ timedOut }) => timedOut).length,
     failing: records.filter(({ error }) => error !== undefined).length,
     retiring: supervisor.retiring,
     retired: supervisor.retired,
@@ -117,7 +117,7 @@ async function primaryFacts({ records, supervisor, messages, threads }, duration
       fresh: [...fresh.map(({ worker }) => worker.id), ...threads],
       stale: records.length - fresh.length - timedOut,
       // The name in public: ClusterState, the label of the metric, and its alert.
-      silent: timedOut,
+      unresponsive: timedOut,
       retired: supervisor.retired + supervisor.retiring,
     },
     refused: messages.refused.entries,

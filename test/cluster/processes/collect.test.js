@@ -128,9 +128,9 @@ describe('collect hooks', () => {
         const samples = await (i === 1 ? scrapeWithoutHooks(cluster, 1) : scrape(cluster));
         assert.equal(samples.get('hooked_total'), i);
       }
-      const { failures, silent } = await cluster.internals();
+      const { failures, unresponsive } = await cluster.internals();
       assert.ok(failures.some(({ stage, metric }) => stage === 'collect' && metric === 'hooked_total'));
-      assert.equal(silent, 0);
+      assert.equal(unresponsive, 0);
       await cluster.inWorker(1, ({ state }) => {
         state.release();
         state.held = undefined;

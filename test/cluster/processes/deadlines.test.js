@@ -41,7 +41,7 @@ describe('deadlines', () => {
       options: { timeout: DEFAULT_TIMEOUT },
     });
     const total = async options => (await cluster.scrape(options)).get('done_total');
-    const isBack = async () => (await cluster.scrape(), (await cluster.internals()).silent === 0);
+    const isBack = async () => (await cluster.scrape(), (await cluster.internals()).unresponsive === 0);
     assert.equal(await total(), 200);
     let expected = 200;
 
@@ -240,11 +240,14 @@ describe('deadlines', () => {
             await cluster.inWorker(1, count, 5);
             // The last numbers of worker 2 are without the 5 that it has counted since.
             assert.equal(await total({ without: [2] }), expected + 10);
-            assert.equal((await cluster.internals()).silent, 1);
+            assert.equal((await cluster.internals()).unresponsive, 1);
             // No scrape waits any more: the clock stands still meanwhile.
             assert.equal(await total(), expected + 10);
             await end();
-            await until(async () => (await cluster.internals()).silent === 0, 'worker 2 answers the request');
+            await until(
+              async () => (await cluster.internals()).unresponsive === 0,
+              'worker 2 answers the request',
+            );
             expected += 15;
             assert.equal(await total(), expected);
           }

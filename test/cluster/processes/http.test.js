@@ -223,11 +223,11 @@ describe('metricsHandler of a cluster', () => {
     await cluster.inWorker(1, count);
     // The registry's own timeout is ten minutes.
     assert.equal(await total([1]), 3);
-    assert.equal((await cluster.internals()).silent, 1);
+    assert.equal((await cluster.internals()).unresponsive, 1);
     await cluster.inWorker(1, count);
     assert.equal(await total([1]), 4);
     await cluster.signal(2, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'the worker is back');
+    await until(async () => (await cluster.internals()).unresponsive === 0, 'the worker is back');
     assert.equal(await total([1, 2]), 4);
   });
 });

@@ -311,13 +311,13 @@ describe('a cluster whose workers come and go', () => {
       await cluster().inWorker(1, record);
       // With a deadline it ends; the scrapes after it wait for no deadline at all.
       assert.equal(await scraped({ without: [id] }), total + 1);
-      assert.equal((await cluster().internals()).silent, 1);
+      assert.equal((await cluster().internals()).unresponsive, 1);
       await cluster().inWorker(1, record);
       assert.equal(await scraped({ timeout: LONG }), total + 2);
       assert.equal(await scraped({ timeout: LONG }), total + 2);
       await cluster().signal(id, 'SIGCONT');
       await until(async () => (await scraped()) === total + 12, 'it is back');
-      assert.equal((await cluster().internals()).silent, 0);
+      assert.equal((await cluster().internals()).unresponsive, 0);
       await cluster().inWorker(id, record);
       assert.equal(await scraped(), total + 13);
       assert.deepEqual(cluster().spooledFiles(), []);
@@ -368,7 +368,7 @@ describe('a cluster whose workers come and go', () => {
       assert.equal(await scraped({ without: [id] }), total);
       await kill(id);
       assert.equal(await scraped(), total);
-      assert.equal((await cluster().internals()).silent, 0);
+      assert.equal((await cluster().internals()).unresponsive, 0);
     });
 
     it('a worker that does not answer holds each caller up until its own deadline', async () => {
@@ -397,7 +397,7 @@ describe('a cluster whose workers come and go', () => {
       const { total } = await forkAndCount();
       const id = await fork(FOREIGN);
       assert.equal(await scraped({ without: [id] }), total);
-      assert.equal((await cluster().internals()).silent, 1);
+      assert.equal((await cluster().internals()).unresponsive, 1);
       await cluster().inWorker(1, record);
       assert.equal(await scraped({ timeout: LONG }), total + 1);
       cluster().tellWorker(id, ({ process }) => process.exit());

@@ -137,10 +137,10 @@ describe("the primary's own metrics in a cluster", () => {
       return page;
     });
     assert.equal(parseText(text).get('done_total'), before + 1);
-    assert.equal((await cluster.internals()).silent, 2);
+    assert.equal((await cluster.internals()).unresponsive, 2);
     await cluster.signal(1, 'SIGCONT');
     await cluster.signal(2, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'both have answered');
+    await until(async () => (await cluster.internals()).unresponsive === 0, 'both have answered');
   });
 });
 

@@ -40,7 +40,10 @@ const selfScrape = async (cluster, options) =>
   selfOf(await cluster.scrape({ selfMetrics: true, ...options }));
 const workersIn = self =>
   Object.fromEntries(
-    ['fresh', 'stale', 'silent', 'retired'].map(state => [state, self.get(`workers{state="${state}"}`)]),
+    ['fresh', 'stale', 'unresponsive', 'retired'].map(state => [
+      state,
+      self.get(`workers{state="${state}"}`),
+    ]),
   );
 
 /** How much each metric has grown that begins with a name, those that have. */
@@ -180,23 +183,23 @@ describe('self-metrics of a cluster', () => {
     const cluster = shared();
     const [stopped, killed] = [await cluster.fork(), await cluster.fork()];
     const first = await selfScrape(cluster);
-    assert.deepEqual(workersIn(first), { fresh: 4, stale: 0, silent: 0, retired: 0 });
+    assert.deepEqual(workersIn(first), { fresh: 4, stale: 0, unresponsive: 0, retired: 0 });
 
     await tamper(cluster, 2, withError);
     await cluster.signal(stopped, 'SIGSTOP');
     await cluster.signal(killed, 'SIGKILL');
     await cluster.gone(killed);
-    // It times out in this scrape, on whose page it is stale, and is silent afterwards.
+    // It times out in this scrape, on whose page it is stale, and is unresponsive afterwards.
     const late = await selfScrape(cluster, { without: [stopped] });
-    assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, silent: 0, retired: 1 });
+    assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, unresponsive: 0, retired: 1 });
     const second = await selfScrape(cluster);
-    assert.deepEqual(workersIn(second), { fresh: 1, stale: 1, silent: 1, retired: 1 });
+    assert.deepEqual(workersIn(second), { fresh: 1, stale: 1, unresponsive: 1, retired: 1 });
 
     await answerTruly(cluster, 2);
     await cluster.signal(stopped, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
+    await until(async () => (await cluster.internals()).unresponsive === 0, 'it has answered');
     const third = await selfScrape(cluster);
-    assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, silent: 0, retired: 1 });
+    assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, unresponsive: 0, retired: 1 });
     const ages = [first, second, third].map(self => self.get('oldest_numbers_age_seconds'));
     assert.ok(ages[1] > ages[0] && ages[1] > ages[2], `the stopped worker has the oldest numbers: ${ages}`);
     await cluster.signal(stopped, 'SIGKILL');
@@ -222,7 +225,7 @@ describe('self-metrics of a cluster', () => {
     const waited = after.get('collect_duration_seconds_sum') - self.get('collect_duration_seconds_sum');
     assert.ok(waited >= 300, `it waited ${waited} s for the stopped worker`);
     await cluster.signal(2, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
+    await until(async () => (await cluster.internals()).unresponsive === 0, 'it has answered');
   });
 
   it('self-metrics follow the metrics of a function of the program that aggregates', async () => {
@@ -311,8 +314,8 @@ describe('self-metrics of a cluster', () => {
         [`refused_answers_total{reason="${reason}"}`]: 1,
       });
       assert.equal(samples.get('done_total'), before.get('done_total'));
-      const { fresh, stale, silent } = workersIn(selfOf(samples));
-      assert.deepEqual({ fresh, stale, silent }, { fresh: 1, stale: 1, silent: 0 });
+      const { fresh, stale, unresponsive } = workersIn(selfOf(samples));
+      assert.deepEqual({ fresh, stale, unresponsive }, { fresh: 1, stale: 1, unresponsive: 0 });
     }
     await answerTruly(cluster, 2);
     assert.equal((await cluster.scrape()).get('done_total'), before.get('done_total') + 1);
@@ -452,7 +455,7 @@ describe('self-metrics of other clusters', () => {
     await cluster.signal(1, 'SIGKILL');
     await cluster.gone(1);
     const self = await selfScrape(cluster);
-    assert.deepEqual(workersIn(self), { fresh: 0, stale: 0, silent: 0, retired: 1 });
+    assert.deepEqual(workersIn(self), { fresh: 0, stale: 0, unresponsive: 0, retired: 1 });
     assert.equal(self.get('oldest_numbers_age_seconds'), 0);
     assert.equal(self.get('snapshot_bytes'), 0);
     await cluster.end();

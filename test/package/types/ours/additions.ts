@@ -213,9 +213,9 @@ async function scrape(): Promise<void> {
   body.bytes;
   await cluster.clusterMetricsBytes();
   const milliseconds: number = cluster.timeout;
-  const silent: number | undefined = cluster.clusterState()?.silent;
+  const unresponsive: number | undefined = cluster.clusterState()?.unresponsive;
   await cluster.close();
-  console.log(latin1, buffer, milliseconds, silent);
+  console.log(latin1, buffer, milliseconds, unresponsive);
 }
 const aggregated = AggregatorRegistry.aggregate([], openMetricsContentType);
 assert<Same<typeof aggregated, Registry<OpenMetricsContentType>>>();
