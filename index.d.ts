@@ -394,7 +394,7 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
  * a worker, its own. A worker gets them from its primary, which needs an AggregatorRegistry, too.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
-  /** Sets the registries that take part in the cluster; default the global registry. */
+  /** Sets the registries to aggregate; default the global registry. */
   static setRegistries(
     regs:
       | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
@@ -483,7 +483,7 @@ export interface WorkerRegistryOptions {
  * worker thread, creating one makes that thread's metrics a part of it.
  */
 export class WorkerRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
-  /** Sets the registries of this thread that take part; default the global registry. */
+  /** Sets the registries with which this thread joins; default the global registry. */
   static setRegistries(
     regs:
       | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
@@ -491,7 +491,7 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
       | Registry<OpenMetricsContentType>,
   ): void;
 
-  /** How many threads take part, without this one; 0 in a thread that does not serve the page. */
+  /** How many threads have joined, without this one; 0 in a thread that does not serve the page. */
   static workerCount(): number;
 
   /**
@@ -517,7 +517,7 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
 
   /**
    * Releases the threads' metrics. The last release of a thread that serves the page waits for scrapes under
-   * way, and stops its aggregator. That of a thread that takes part ends its part: its counts stay.
+   * way, and stops its aggregator. That of a thread that has joined makes it leave: its counts stay.
    *
    * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */

@@ -1,6 +1,6 @@
 'use strict';
 
-// CPU time of recording in a thread that takes part in the page of all threads, compared with one that does
+// CPU time of recording in a thread that has joined a WorkerRegistry, compared with one that has
 // not: two threads of one process that record in turns, a window of each operation each, while the other one
 // sleeps. The ratios are medians of neighbouring windows, the times medians of all windows.
 //
@@ -46,7 +46,7 @@ function operations() {
 }
 
 function thread() {
-  if (workerData.takesPart) {
+  if (workerData.hasJoined) {
     const { WorkerRegistry } = require('../..');
     new WorkerRegistry(undefined, false);
   }
@@ -69,7 +69,7 @@ function median(numbers) {
 async function main(windows) {
   const { WorkerRegistry } = require('../..');
   const registry = new WorkerRegistry();
-  const kinds = [true, false].map(takesPart => new Worker(__filename, { workerData: { takesPart } }));
+  const kinds = [true, false].map(hasJoined => new Worker(__filename, { workerData: { hasJoined } }));
   await Promise.all(kinds.map(kind => once(kind, 'message')));
   const names = operations().map(([name]) => name);
   /** @type {number[][][]} */
@@ -85,9 +85,9 @@ async function main(windows) {
     }
   console.log(`Node.js ${process.version}, ${windows} windows of each`);
   names.forEach((name, number) => {
-    const [takesPart, alone] = times.map(list => list[number]);
-    const ratio = median(takesPart.map((time, i) => time / alone[i])).toFixed(2);
-    const [here, elsewhere] = [takesPart, alone].map(list => median(list).toFixed(1));
+    const [hasJoined, alone] = times.map(list => list[number]);
+    const ratio = median(hasJoined.map((time, i) => time / alone[i])).toFixed(2);
+    const [here, elsewhere] = [hasJoined, alone].map(list => median(list).toFixed(1));
     console.log(`${name}: ${here} ns, elsewhere ${elsewhere} ns, ratio ${ratio}`);
   });
   await Promise.all(kinds.map(kind => kind.terminate()));

@@ -9,7 +9,7 @@ const { PUSH_TARGET } = require('../registry/push-target');
 const { checkLabelSet } = require('../metric/label-sets');
 const { aggregateJson } = require('./aggregate-json');
 const { ownPage, ownRegistries, shownRegistries } = require('./own-page');
-const { TAKING_PART, joinCopies, joinOthers, registriesOfProcess } = require('./package-copies');
+const { JOINED, joinCopies, joinOthers, registriesOfProcess } = require('./package-copies');
 const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
 const { primaryOfProcess, holdPrimary, releasePrimary } = require('./primary-of-process');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
@@ -33,7 +33,7 @@ const PUSH_IN_PRIMARY =
 /** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
 
-/** @type {Registry[]} the registries of this process that take part in the cluster */
+/** @type {Registry[]} the registries with which this process has joined the cluster */
 let registries = [Registry.globalRegistry];
 
 /**
@@ -178,7 +178,7 @@ class AggregatorRegistry extends Registry {
     return super[ALLOWS_EXEMPLARS];
   }
 
-  /** An endpoint shows the metrics of the registries that take part. */
+  /** An endpoint shows the metrics of the registries that have joined. */
   set [ALLOWS_EXEMPLARS](allows) {
     super[ALLOWS_EXEMPLARS] = allows;
     for (const registry of registries) registry[ALLOWS_EXEMPLARS] = allows;
@@ -244,7 +244,7 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Sets the registries that take part in the cluster; default the global registry.
+   * Sets the registries to aggregate; default the global registry.
    *
    * @param {Registry | Registry[]} list
    * @throws {TypeError} if one of them is not a Registry
@@ -300,7 +300,7 @@ Object.defineProperty(Registry, 'aggregate', {
   configurable: true,
   writable: true,
 });
-Object.defineProperty(Registry, TAKING_PART, { value: () => registries });
+Object.defineProperty(Registry, JOINED, { value: () => registries });
 if (hookIntoWorker(registriesOfProcess)) joinCopies(Registry);
 else joinOthers(Registry);
 joinByEnvironment(registriesOfProcess, () => {

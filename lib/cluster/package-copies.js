@@ -1,14 +1,14 @@
 'use strict';
 
 // Runs in workers and in the primary, on their event loops. All copies of this package in one process (two
-// versions in node_modules, a reload), and the registries with which each takes part in the cluster.
+// versions in node_modules, a reload), and the registries with which each joins the cluster.
 // References to copies are weak, and to a class that each of its registries references: a copy is collected
 // together with its registries, and not before.
 
 const { processState, ownProcessState } = require('../registry/process-state');
 
-/** Static method of a copy's Registry: returns the registries that take part. Called at each scrape. */
-const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
+/** Static method of a copy's Registry: returns the registries that have joined. Called at each scrape. */
+const JOINED = Symbol.for('prom-client-cluster.joined.v1');
 
 /**
  * Adds a copy to the list of all copies.
@@ -19,7 +19,7 @@ function joinCopies(copy) {
   const state = ownProcessState();
   const others = state.copies.filter(other => ![undefined, copy].includes(other.deref()));
   state.copies = [...others, new WeakRef(copy)];
-  // Where this thread takes part, its registries are followed from now on.
+  // Where this thread has joined, its registries are followed from now on.
   state.threads?.publisher?.sync();
 }
 
@@ -35,16 +35,16 @@ function joinOthers(copy) {
 
 /** @returns {Set<any>} the registries of all copies, each once */
 function registriesOfAllCopies() {
-  return new Set(processState().copies.flatMap(copy => [...(copy.deref()?.[TAKING_PART]() ?? [])]));
+  return new Set(processState().copies.flatMap(copy => [...(copy.deref()?.[JOINED]() ?? [])]));
 }
 
-/** @returns {Set<any>} the same, and those of the threads that take part, see lib/threads */
+/** @returns {Set<any>} the same, and those of the threads that have joined, see lib/threads */
 function registriesOfProcess() {
   return new Set([...registriesOfAllCopies(), ...(processState().threads?.hub?.registriesOfMember() ?? [])]);
 }
 
 module.exports = {
-  TAKING_PART,
+  JOINED,
   joinCopies,
   joinOthers,
   registriesOfAllCopies,

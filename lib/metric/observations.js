@@ -16,8 +16,8 @@ const sorted = new Float64Array(MAX_BUFFERED);
 let scratch = new Float64Array(4096);
 
 /**
- * Where the observations of one slice are in a thread that takes part in the page of all threads: another
- * thread reads them there at any time. See lib/threads/shared-digests.js.
+ * Where the observations of one slice are in a thread that has joined a WorkerRegistry: another thread
+ * reads them there at any time. See lib/threads/shared-digests.js.
  *
  * @typedef {object} SharedPlace
  * @property {number} limit as that of the observations

@@ -1,7 +1,7 @@
 'use strict';
 
 // One metric family of the whole cluster. Its rows persist: a series is added once, and after that a scrape
-// only moves numbers. Each scrape lists the sources that take part, one metric of one worker each, and merges
+// only moves numbers. Each scrape lists the sources to merge, one metric of one worker each, and merges
 // them.
 
 const { FamilyRows } = require('./family-rows');

@@ -1,7 +1,7 @@
 'use strict';
 
 // What ended workers or threads had counted: counters, histograms and summaries with the aggregator `sum`,
-// added up. It is a source itself: it takes part in each merge, and is written as an ordinary snapshot.
+// added up. It is a source itself: it is merged each time, and is written as an ordinary snapshot.
 
 const { RetiredTotals } = require('./retired-totals');
 const { stretchesOf } = require('./source-rows');

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in a thread that takes part. The digests of a summary in shared memory, where the thread that serves
+// Runs in a thread that has joined. The digests of a summary in shared memory, where the thread that serves
 // the page reads them at any time, also if this one never returns to its event loop.
 //
 // A place is a number of float64: its state, what two lists of centroids are (length, and at what time they

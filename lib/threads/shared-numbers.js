@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in a thread that takes part. Moves the pages of a table to shared memory, where the process's other
+// Runs in a thread that has joined. Moves the pages of a table to shared memory, where the process's other
 // threads read them. Pages that the table creates later are moved as soon as they exist, before anything is
 // recorded in them. The numbers of tables without labels share blocks, as in lib/series/number-blocks.js.
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in a thread that takes part. Publishes one table: its pages as shared memory, and each change of its
+// Runs in a thread that has joined. Publishes one table: its pages as shared memory, and each change of its
 // rows as a record of the log, before the number that caused it is recorded.
 
 const { SharedDigests } = require('./shared-digests');

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the thread that serves the page, usually the main thread. Follows the threads of the process that
-// take part, and passes on references to what they share: to the aggregator, which reads it, or, in a member
-// of a cluster or group, to its own registries. Nothing of what threads have recorded is read here.
+// have joined, and passes on references to what they share: to the aggregator, which reads it, or, in a
+// member of a cluster or group, to its own registries. Nothing of what threads have recorded is read here.
 
 const diagnosticsChannel = require('node:diagnostics_channel');
 const { isSharedArrayBuffer } = require('node:util/types');
@@ -85,7 +85,7 @@ class ThreadHub {
     }
   }
 
-  /** How many threads take part. */
+  /** How many threads have joined. */
   get count() {
     this.#receiveAll();
     return this.#shown.filter(({ hasLeft }) => !hasLeft).length;

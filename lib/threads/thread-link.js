@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in a thread that takes part. Its messages to the hub and the hub's requests. Nothing here keeps the
+// Runs in a thread that has joined. Its messages to the hub and the hub's requests. Nothing here keeps the
 // thread alive.
 
 const { randomUUID } = require('node:crypto');

@@ -1,6 +1,6 @@
 'use strict';
 
-// What crosses from a thread that takes part to the thread that serves the page, and the channels for it.
+// What crosses from a thread that has joined to the thread that serves the page, and the channels for it.
 //
 // A port cannot be passed to a thread whose Worker object belongs to the application, so BroadcastChannels
 // are used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in a thread that takes part, on its event loop and within the calls that record. Publishes the
+// Runs in a thread that has joined, on its event loop and within the calls that record. Publishes the
 // registries of the thread: what metrics, label sets and exemplars there are through a log, numbers and
 // digests as shared memory. So the hub needs nothing of this thread to read them. Only `collect` hooks and
 // custom metric objects need its event loop.
@@ -41,7 +41,7 @@ const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
- * A registry that takes part.
+ * A registry that has joined.
  *
  * @typedef {object} Followed
  * @property {number} number
@@ -81,7 +81,7 @@ class ThreadPublisher {
   /** How much may be sent until it is compared with what the tables have. */
   #mostBytes = Infinity;
 
-  /** @param {() => Iterable<any>} registries that take part */
+  /** @param {() => Iterable<any>} registries that have joined */
   constructor(registries) {
     this.#registries = registries;
     this.#link = new ThreadLink({
@@ -198,17 +198,17 @@ class ThreadPublisher {
     this.#followed.set(registry, followed);
     const value = (/** @type {any} */ added) =>
       this.#guard(() => {
-        // It may take part no more, or be read for the first time at this moment.
-        const takesPart = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
+        // It may have left, or be read for the first time at this moment.
+        const hasJoined = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
         const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
-        if (!isPublishedAlone || !takesPart) this.#sync();
+        if (!isPublishedAlone || !hasJoined) this.#sync();
         else if (isReadable(added, leaveOut)) this.#publish(added, followed);
         this.#shorten();
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
 
-  /** @param {any} registry that takes part no more. Another one may get its number */
+  /** @param {any} registry that has left. Another one may get its number */
   #unfollow(registry) {
     delete registry[OBSERVER];
     const { metrics } = /** @type {Followed} */ (this.#followed.get(registry));
@@ -384,7 +384,7 @@ class ThreadPublisher {
         );
       });
       await running?.ended;
-      // This thread has left meanwhile, or takes part again: the hub does not wait for the answer any more.
+      // This thread has left meanwhile, or joins again: the hub does not wait for the answer any more.
       if (this.#log !== log) return;
       for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
       this.#link.send({ answer: request, failed: [...failed], customs });

@@ -18,7 +18,7 @@ const MAX_NAME_LENGTH = 1000;
 class ThreadRecord {
   /** Whether the thread has published all that it had when it joined. */
   isPublished = false;
-  /** Whether it takes part no more, and answers nothing. */
+  /** Whether it has left, and answers nothing. */
   hasLeft = false;
   /** @type {SharedArrayBuffer[]} */
   #chunks = [];

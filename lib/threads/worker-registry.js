@@ -1,6 +1,6 @@
 'use strict';
 
-// The public class WorkerRegistry, in the thread that serves the page and in the threads that take part.
+// The public class WorkerRegistry, in the thread that serves the page and in the threads that have joined.
 
 const { Registry } = require('../registry/registry');
 const { UNAVAILABLE } = require('../registry/unavailable');
@@ -16,7 +16,7 @@ const {
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
-const { TAKING_PART, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
+const { JOINED, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { formatOf } = require('../exposition/formats');
 const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
@@ -37,7 +37,7 @@ const TIMEOUT = Symbol('timeout');
  * @typedef {object} SharedThreads
  * @property {import('./thread-hub').ThreadHub} [hub] of a thread that serves the page
  * @property {import('../cluster/primary/cluster-primary').ClusterPrimary} [primary] aggregates for the page
- * @property {import('./thread-publisher').ThreadPublisher} [publisher] of a thread that takes part
+ * @property {import('./thread-publisher').ThreadPublisher} [publisher] of a thread that has joined
  * @property {Record<string, unknown>} options of the first object
  * @property {boolean} hasWarned whether options that differ were reported
  * @property {WeakSet<object>} holders
@@ -83,14 +83,14 @@ class WorkerRegistry extends Registry {
     });
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
-    else takePart(threads);
+    else join(threads);
     threads.holders.add(this);
     threads.count++;
   }
 
   /**
-   * The metrics of this thread and of all threads that take part, as text. Threads that compute or sleep are
-   * read as they are.
+   * The metrics of this thread and of all threads that have joined, as text. Threads that compute or sleep
+   * are read as they are.
    *
    * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of workerMetricsBytes()
    * @returns {Promise<string>} '' if there are no metrics, and in a thread that does not serve the page
@@ -151,7 +151,7 @@ class WorkerRegistry extends Registry {
     return this.workerMetricsBytes(options);
   }
 
-  /** @returns {number} how many threads take part, without this one */
+  /** @returns {number} how many threads have joined, without this one */
   workerCount() {
     return WorkerRegistry.workerCount();
   }
@@ -163,8 +163,8 @@ class WorkerRegistry extends Registry {
 
   /**
    * Releases the threads' metrics. In a thread that serves the page, the last release waits for scrapes under
-   * way, and stops following the threads. In a thread that takes part, the last one publishes what was
-   * recorded so far, and ends its part: its counts stay on the page.
+   * way, and stops following the threads. In a thread that has joined, the last one publishes what was
+   * recorded so far, and the thread leaves: its counts stay on the page.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout
@@ -188,10 +188,10 @@ class WorkerRegistry extends Registry {
     return super[ALLOWS_EXEMPLARS];
   }
 
-  /** An endpoint shows the metrics of the registries that take part. */
+  /** An endpoint shows the metrics of the registries that have joined. */
   set [ALLOWS_EXEMPLARS](allows) {
     super[ALLOWS_EXEMPLARS] = allows;
-    for (const registry of /** @type {any} */ (Registry)[TAKING_PART]()) registry[ALLOWS_EXEMPLARS] = allows;
+    for (const registry of /** @type {any} */ (Registry)[JOINED]()) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
   /** Why there is nothing to show, for an endpoint. */
@@ -201,13 +201,13 @@ class WorkerRegistry extends Registry {
     return 'There are no metrics in this process.';
   }
 
-  /** @returns {number} how many threads take part, without this one; 0 in a thread that does not serve */
+  /** @returns {number} how many threads have joined, without this one; 0 in a thread that does not serve */
   static workerCount() {
     return processState().threads?.hub?.count ?? 0;
   }
 
   /**
-   * Sets the registries of this thread that take part, as AggregatorRegistry.setRegistries().
+   * Sets the registries with which this thread joins, as AggregatorRegistry.setRegistries().
    *
    * @param {Registry | Registry[]} list
    * @throws {TypeError} if one of them is not a Registry
@@ -279,7 +279,7 @@ function hasMetrics(registry) {
 }
 
 /** @param {SharedThreads} threads */
-function takePart(threads) {
+function join(threads) {
   if (threads.publisher !== undefined) return;
   const { ThreadPublisher, warnOfMissing } = require('./thread-publisher');
   try {

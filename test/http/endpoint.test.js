@@ -238,7 +238,7 @@ describe('exemplars of a registry with formats', () => {
     assert.match(text, /^d_seconds_bucket\{le="1"\} 1$/m);
   });
 
-  it('an AggregatorRegistry allows them in the registries that take part', async t => {
+  it('an AggregatorRegistry allows them in the registries that it aggregates', async t => {
     const [registry, before] = [new Registry(), new Registry()];
     AggregatorRegistry.setRegistries([registry]);
     t.after(() => AggregatorRegistry.setRegistries(Registry.globalRegistry));

@@ -122,7 +122,7 @@ describe('threads, for minutes', () => {
     assert.equal(process.listenerCount('worker'), 1);
   });
 
-  it('no count falls or is shown twice while a thread takes part again and again', async () => {
+  it('no count falls or is shown twice while a thread leaves and joins again and again', async () => {
     const thread = await start(['many', { count: 3000 }]);
     const shared = new SharedArrayBuffer(16);
     const counted = new Float64Array(shared, 8, 1);

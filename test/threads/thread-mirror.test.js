@@ -224,7 +224,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     );
   });
 
-  it('a label set that was removed before the thread took part is not shown', () => {
+  it('a label set that was removed before the thread joined is not shown', () => {
     inc(0, 900);
     remove(0, 800);
     publish();
@@ -459,7 +459,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(table.pageOf(0)[table.offsetOf(0)], 5);
   });
 
-  it('a registry that takes part no more is released, and shown again if it does', async () => {
+  it('a registry that has left is released, and shown again if it joins again', async () => {
     const [first] = registries;
     publish();
     inc(0, 1);

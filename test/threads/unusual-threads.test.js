@@ -304,7 +304,7 @@ describe('unusual threads', () => {
     assert.match(await registry.workerMetrics(), /^# TYPE size gauge\nsize 7$/m);
   });
 
-  it('a thread that ends without a message, at its start, or before it takes part, leaves nothing', async () => {
+  it('a thread that ends without a message, at its start, or before it joins, leaves nothing', async () => {
     await once(new Worker('', { eval: true }), 'exit');
     const early = new Worker(`${PRELUDE} process.exit();`, { eval: true });
     await once(early, 'exit');
@@ -405,7 +405,7 @@ describe('unusual threads', () => {
     );
   });
 
-  it('a thread is shown when it has published all; one that takes part again with its former numbers until then', async () => {
+  it('a thread is shown when it has published all; one that joins again with its former numbers until then', async () => {
     const inbox = new BroadcastChannel(inboxOf(''));
     const first = longLog();
     inbox.postMessage({ ...first.join, published: undefined });
@@ -426,7 +426,7 @@ describe('unusual threads', () => {
     inbox.close();
   });
 
-  it('a thread that takes part again is shown once, whichever of its messages is read first', async t => {
+  it('a thread that joins again is shown once, whichever of its messages is read first', async t => {
     const [inbox, own] = [inboxOf(''), channelOf('x')].map(name => new BroadcastChannel(name));
     t.after(() => [inbox, own].forEach(channel => channel.close()));
     // From now on, the aggregator runs.
@@ -450,7 +450,7 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 1);
   });
 
-  it('a thread that takes part again, and ends before it has published all, is gone; its former counts stay', async t => {
+  it('a thread that joins again, and ends before it has published all, is gone; its former counts stay', async t => {
     const inbox = new BroadcastChannel(inboxOf(''));
     t.after(() => inbox.close());
     const first = longLog();
@@ -482,7 +482,7 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { a: 7 });
   });
 
-  it('a thread that takes part again shows its quantiles at once, also if it computes from then on', async () => {
+  it('a thread that joins again shows its quantiles at once, also if it computes from then on', async () => {
     const thread = await startAs(`
       ${STARTS}
       new Summary({ name: 'seconds', help: 'h', percentiles: [0.5] }).observe(3);

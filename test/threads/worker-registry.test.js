@@ -304,7 +304,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 9);
   });
 
-  it('WorkerRegistry keeps the counts of a thread that ends its part, once if it takes part again', async () => {
+  it('WorkerRegistry keeps the counts of a thread that leaves, once if it joins again', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     await thread.doAll('leave', ['inc', { kind: 'a', value: 100 }]);
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 102);
@@ -516,7 +516,7 @@ describe('WorkerRegistry', () => {
     assert.deepEqual(states, ['"fresh"} 1', '"retired"} 1']);
   });
 
-  it('WorkerRegistry shows the metrics of its own thread once, even if one takes part in it', async () => {
+  it('WorkerRegistry shows the metrics of its own thread once, even if one joins in it', async () => {
     new Counter({ name: 'jobs_total', help: 'h' }).inc(2);
     const other = new WorkerRegistry(undefined, false);
     await start(['plain', { value: 1 }]);

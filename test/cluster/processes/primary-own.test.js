@@ -165,7 +165,7 @@ describe("the primary's own metrics in other clusters", { concurrency: 2 }, () =
       });
     });
     await cluster.run(({ client, state }) => {
-      const [registry] = client.AggregatorRegistry[Symbol.for('prom-client-cluster.taking-part.v1')]();
+      const [registry] = client.AggregatorRegistry[Symbol.for('prom-client-cluster.joined.v1')]();
       client.AggregatorRegistry.setRegistries([registry, client.register]);
       state.isHanging = false;
     });
