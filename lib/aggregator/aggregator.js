@@ -47,7 +47,6 @@ const { debug } = require('../options/debug-log');
  * @typedef {object} SentOptions
  * @property {string} [directory] where to try first to create the spool
  * @property {string[]} [fallbacks] see Spool.open
- * @property {string} [name] of the spool, if a new one is created
  * @property {string} [adopt] directory of an earlier thread, or of an earlier holder of the group, whose
  *   totals are continued
  * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
@@ -109,8 +108,8 @@ class Aggregator {
    * @throws {NodeJS.ErrnoException} if that of an earlier thread can be continued later: nothing is lost
    */
   async open() {
-    const { adopt, name, totals } = this.#options;
-    await this.#current.open(adopt, name);
+    const { adopt, totals } = this.#options;
+    await this.#current.open(adopt);
     try {
       this.#retirement.restore(totals);
       if (adopt !== undefined) this.#restoreWorkers();

@@ -40,16 +40,15 @@ class CurrentSpool {
 
   /**
    * @param {string} [adopt] directory of an earlier thread
-   * @param {string} [name] of the directory, if a new one is created
    * @returns {Promise<void>}
    * @throws {NodeJS.ErrnoException} if the directory of an earlier thread may be continued later
    */
-  async open(adopt, name) {
+  async open(adopt) {
     const { directory, fallbacks, lock, onDirectory, inMemory } = this.#options;
     if (inMemory) return;
     try {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
-      this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });
+      this.#spool = await Spool.open({ directory, fallbacks, adopt, lock, onLost });
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {

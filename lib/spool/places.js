@@ -5,6 +5,7 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { spoolName } = require('./file-names');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
@@ -44,11 +45,11 @@ function inFirstPlace(places, create) {
 
 /**
  * @param {string} place
- * @param {string} name
  * @param {boolean} inThread
  * @returns {string} absolute path of a new directory
  */
-function makeDirectory(place, name, inThread) {
+function makeDirectory(place, inThread) {
+  const name = spoolName();
   const directory = inThread ? makeWithTmp(place, name) : path.join(fs.realpathSync(place), name);
   if (!inThread) fs.mkdirSync(directory, { mode: 0o700 });
   // Whatever the umask is: a directory that this process may not use stays behind.

@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 
-const { spoolName, isSpoolDirectoryName } = require('./file-names');
+const { isSpoolDirectoryName } = require('./file-names');
 const { SpoolFiles } = require('./spool-files');
 const { sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
@@ -23,7 +23,6 @@ const HOUR_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory in which to create the spool; tried first
- * @property {string} [name] of the new directory, which must not exist
  * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is
  *   continued with all its files. If that fails, a new one is created
  * @property {() => number} [now] milliseconds since the epoch, for the sweep
@@ -77,7 +76,6 @@ class Spool extends SpoolFiles {
    */
   static async open({
     directory,
-    name = spoolName(),
     adopt,
     now = Date.now,
     onLost = () => {},
@@ -88,8 +86,7 @@ class Spool extends SpoolFiles {
   } = {}) {
     const places = placesFor(directory, fallbacks);
     const terms = { now, onLost, lock, stale, update };
-    const spool =
-      Spool.#adopt(adopt, terms) ?? inFirstPlace(places, place => Spool.#createIn(place, name, terms));
+    const spool = Spool.#adopt(adopt, terms) ?? inFirstPlace(places, place => Spool.#createIn(place, terms));
     spool.#keepOrder(places, now);
     return spool;
   }
@@ -108,16 +105,6 @@ class Spool extends SpoolFiles {
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, textOf(error));
     }
-  }
-
-  /**
-   * The same for a directory that a thread may just have created.
-   *
-   * @param {string} name
-   * @param {string} [directory] as in `open`
-   */
-  static removeNamedSync(name, directory) {
-    for (const place of placesFor(directory)) Spool.removeSync(path.join(place, name));
   }
 
   /**
@@ -147,14 +134,11 @@ class Spool extends SpoolFiles {
 
   /**
    * @param {string} place
-   * @param {string} name
    * @param {Terms} terms
    * @returns {Spool}
    */
-  static #createIn(place, name, terms) {
-    // A thread that did not start may have left it.
-    Spool.removeSync(path.join(place, name));
-    const directory = makeDirectory(place, name, terms.lock);
+  static #createIn(place, terms) {
+    const directory = makeDirectory(place, terms.lock);
     try {
       const spool = new Spool(directory, terms.onLost);
       spool.#hold(terms);

@@ -139,16 +139,6 @@ describe('opening a spool', () => {
     assert.equal(path.dirname(directory), place);
   });
 
-  it('a directory of the name of a new spool, which a thread that did not start has left, is replaced', async t => {
-    const name = `${PREFIX}${'0'.repeat(24)}`;
-    const left = path.join(place, name);
-    fs.mkdirSync(path.join(left, 'lock'), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(path.join(left, 'retired.snap'), '');
-    const spool = await open(t, { name, fallbacks: [root] });
-    assert.equal(spool.directory, left);
-    assert.deepEqual(fs.readdirSync(left), ['lock']);
-  });
-
   it('opening a spool rejects with every failure if no place is usable', async () => {
     const file = path.join(place, 'file');
     fs.writeFileSync(file, '');

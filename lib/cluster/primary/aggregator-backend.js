@@ -23,7 +23,6 @@ const { debug } = require('../../options/debug-log');
  * Events of the backend.
  *
  * @typedef {object} Events
- * @property {(terminate: () => void) => void} onStarting a thread is starting; `terminate` ends it
  * @property {(directory: string) => void} onDirectory
  * @property {import('../../aggregator/retirement').OnSaved} onRetired
  * @property {(error?: Error) => void} onRestart the thread is lost, and with it the numbers of living workers

@@ -4,7 +4,6 @@
 // thread, aggregates in place if threads do not last or start, and gives each new one the work that the lost
 // one had not done.
 
-const { spoolName } = require('../../spool/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 const { Spool } = require('../../spool/spool');
@@ -39,10 +38,6 @@ class AggregatorSupervisor {
   #backend = undefined;
   /** @type {string | undefined} '' if there is none; undefined until the aggregator has tried to create it */
   #directory = undefined;
-  /** While a backend is starting: the name that a new spool gets. */
-  #name = '';
-  /** Ends a thread that is starting. */
-  #terminate = () => {};
   /**
    * @type {Map<number, import('../../aggregator/retirement').Death>} dead workers that are not part of the
    *   retired totals yet
@@ -70,7 +65,6 @@ class AggregatorSupervisor {
   #onExit = () => {
     // A thread that misses its directory would create another one.
     this.#backend?.terminate();
-    this.#terminate();
     if (!this.#options.isContinued?.()) this.#removeDirectory();
   };
 
@@ -144,7 +138,6 @@ class AggregatorSupervisor {
   async #startBackend() {
     if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     const events = {
-      onStarting: (/** @type {() => void} */ terminate) => (this.#terminate = terminate),
       onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
       onRetired: (/** @type {number[]} */ workerIds, /** @type {Uint8Array | undefined} */ totals) =>
         this.#noteRetired(workerIds, totals),
@@ -152,16 +145,12 @@ class AggregatorSupervisor {
     };
     const reason = this.#policy.isUnstable ? 'lost' : undefined;
     const adopt = this.#directory || this.#options.adopt;
-    this.#name = spoolName();
-    const options = { ...this.#options, adopt, name: this.#name, totals: this.#totals };
+    const options = { ...this.#options, adopt, totals: this.#totals };
     try {
       this.#backend = await this.#start(options, events, reason);
     } catch (error) {
       // It may have come before this promise is `starting`.
       throw this.#restartLater(error);
-    } finally {
-      this.#name = '';
-      this.#terminate = () => {};
     }
     if (this.#closed) {
       await this.#closeBackend();
@@ -307,7 +296,6 @@ class AggregatorSupervisor {
 
   #removeDirectory() {
     if (this.directory !== '') Spool.removeSync(this.directory);
-    if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }
 }
 

@@ -94,8 +94,8 @@ class ThreadBackend {
    */
   #startThread(options) {
     const { Worker } = require('node:worker_threads');
-    const { directory, fallbacks, name, adopt, totals, retiredMaxAge, inMemory } = this.#options;
-    const spool = { directory, fallbacks, name, adopt, inMemory };
+    const { directory, fallbacks, adopt, totals, retiredMaxAge, inMemory } = this.#options;
+    const spool = { directory, fallbacks, adopt, inMemory };
     const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
       const thread = new Worker(main, {
@@ -106,7 +106,6 @@ class ThreadBackend {
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
         workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge },
       });
-      this.#events.onStarting(() => thread.terminate());
       let started = false;
       let isGivenUp = false;
       // The thread makes its directory before it is ready, and a file system may hang.

@@ -7,7 +7,6 @@ const { describe, it } = require('node:test');
 const workerThreads = require('node:worker_threads');
 
 const { startBackend } = require('../../../lib/cluster/primary/aggregator-backend');
-const { spoolName } = require('../../../lib/spool/file-names');
 const { makePlace, LIBRARY } = require('../../fixtures/cluster-harness');
 
 /**
@@ -28,8 +27,8 @@ async function startAfter(t, code, onStarting = () => {}) {
     return thread;
   });
   const restarts = t.mock.fn();
-  const events = { onStarting() {}, onDirectory() {}, onRetired() {}, onRestart: restarts };
-  const starting = startBackend({ directory: place, name: spoolName() }, events);
+  const events = { onDirectory() {}, onRetired() {}, onRestart: restarts };
+  const starting = startBackend({ directory: place }, events);
   onStarting(place);
   const backend = await starting;
   return { backend, place, restarts, ends, threads: ends.length };
@@ -97,7 +96,8 @@ describe('a thread', () => {
       if (expected === 2) await ends[0];
       assert.equal(restarts.mock.callCount(), 0);
       await backend.close();
-      assert.deepEqual(fs.readdirSync(place), []);
+      // What a thread that was given up has left is removed by a sweep.
+      assert.equal(fs.readdirSync(place).length, expected - 1);
     });
   }
 
