@@ -13,8 +13,6 @@ const { debug } = require('../../options/debug-log');
 // Here, because fake timers of an application's tests would never fire.
 const { setImmediate } = require('node:timers');
 
-const CHECKPOINT_MILLISECONDS = 1000;
-
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 
@@ -185,7 +183,6 @@ class Leader {
     if (this.primary === undefined) {
       const { ClusterPrimary } = require('../primary/cluster-primary');
       const options = {
-        checkpointInterval: CHECKPOINT_MILLISECONDS,
         ...this.#options(),
         includePrimary: false,
         directory: this.#directory.placeOf(this.generation),

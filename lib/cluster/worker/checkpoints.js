@@ -30,8 +30,11 @@ class Checkpoints {
    */
   #interval = 0;
   #changes = new ChangeDetector();
-  /** Milliseconds for which the last checkpoint has held the event loop. */
-  #cost = 0;
+  /**
+   * For how many milliseconds the last two checkpoints have held the event loop. The smaller one counts: the
+   * first checkpoint writes all label sets, and any may have waited for a processor.
+   */
+  #costs = [0, 0];
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   /** @type {Promise<void>} the last checkpoint: they are written one after the other */
@@ -129,7 +132,7 @@ class Checkpoints {
 
   #wait() {
     if (this.#interval === 0) return;
-    const interval = this.#interval ?? Math.max(DEFAULT_INTERVAL, this.#cost / MAX_SHARE);
+    const interval = this.#interval ?? Math.max(DEFAULT_INTERVAL, Math.min(...this.#costs) / MAX_SHARE);
     const milliseconds = Math.min(Math.max(interval, SHORTEST_CHECKPOINT_INTERVAL), MAX_TIMER);
     // The timer does not keep the process alive.
     this.#timer = unref(setTimeout(() => this.#tick(), milliseconds));
@@ -148,7 +151,7 @@ class Checkpoints {
       debug('no checkpoint: %s', error);
       this.invalidate();
     }
-    this.#cost = this.#source.spent + this.#changes.spent - before;
+    this.#costs = [this.#costs[1], this.#source.spent + this.#changes.spent - before];
     if (timer === this.#timer) this.#wait();
   }
 
