@@ -31,10 +31,10 @@ class Checkpoints {
   #interval = 0;
   #changes = new ChangeDetector();
   /**
-   * For how many milliseconds the last two checkpoints have held the event loop. The smaller one counts: the
-   * first checkpoint writes all label sets, and any may have waited for a processor.
+   * For how many milliseconds the last checkpoints have held the event loop. The smallest counts: the first
+   * one writes all label sets, and on a busy machine two in a row may have waited for a processor.
    */
-  #costs = [0, 0];
+  #costs = [0, 0, 0, 0];
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   /** @type {Promise<void>} the last checkpoint: they are written one after the other */
@@ -151,7 +151,7 @@ class Checkpoints {
       debug('no checkpoint: %s', error);
       this.invalidate();
     }
-    this.#costs = [this.#costs[1], this.#source.spent + this.#changes.spent - before];
+    this.#costs = [...this.#costs.slice(1), this.#source.spent + this.#changes.spent - before];
     if (timer === this.#timer) this.#wait();
   }
 
