@@ -1,9 +1,8 @@
 'use strict';
 
 // What do checkpoints cost a worker, and how much of them reaches a disk? One cluster at a time, with and
-// without checkpoints in turn, each with one worker that nobody scrapes. `node benchmarks/checkpoints/run.js`,
-// 7 minutes. The temporary directory (TMPDIR) should be on a disk; writes of other programs count, too, so
-// the table gives those without checkpoints to compare with.
+// without checkpoints in turn, each with one worker that nobody scrapes. Needs Linux, takes 7 minutes:
+// `node benchmarks/checkpoints/run.js`. The temporary directory (TMPDIR) should be on a disk.
 
 const cluster = require('node:cluster');
 const { fork } = require('node:child_process');
