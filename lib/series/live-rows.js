@@ -73,10 +73,7 @@ class LiveRows {
 
   /** @returns {Int32Array} a copy of the same. For 100,000 rows, it takes a tenth of the time */
   rows() {
-    const rows = new Int32Array(this.count);
-    let count = 0;
-    for (let i = 0; i < this.length; i++) if (this.order[i] !== NOT_LIVE) rows[count++] = this.order[i];
-    return rows;
+    return liveRows(this.order, this.length, this.count);
   }
 
   /** Closes the gaps of removed rows, or grows if there are few. */
@@ -96,4 +93,17 @@ class LiveRows {
   }
 }
 
-module.exports = { LiveRows };
+/**
+ * @param {Int32Array} order see LiveRows
+ * @param {number} length how much of it is in use
+ * @param {number} count how many rows are live
+ * @returns {Int32Array} the live rows. A loop takes 0.1 ms for 100,000 rows, filter() 1 ms
+ */
+function liveRows(order, length, count) {
+  const rows = new Int32Array(count);
+  let next = 0;
+  for (let i = 0; i < length; i++) if (order[i] !== NOT_LIVE) rows[next++] = order[i];
+  return rows;
+}
+
+module.exports = { LiveRows, liveRows };

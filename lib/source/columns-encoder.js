@@ -7,6 +7,7 @@ const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
 const { EXTRAS } = require('./extras');
 const { writeFailures } = require('./failure-counts');
+const { liveRows } = require('../series/live-rows');
 const {
   MAGIC,
   END_MARK,
@@ -159,23 +160,8 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
   }
   if (order !== undefined) {
     writer.float64(columns.length);
-    columns.append(
-      liveCount === orderLength ? order.subarray(0, orderLength) : withoutGaps(order, orderLength, liveCount),
-    );
+    columns.append(liveRows(order, orderLength, liveCount));
   }
-}
-
-/**
- * @param {Int32Array} order
- * @param {number} length
- * @param {number} liveCount
- * @returns {Int32Array} the live rows. A loop takes 0.1 ms for 100,000 rows, filter() 1 ms.
- */
-function withoutGaps(order, length, liveCount) {
-  const live = new Int32Array(liveCount);
-  let count = 0;
-  for (let i = 0; i < length; i++) if (order[i] !== -1) live[count++] = order[i];
-  return live;
 }
 
 /**

@@ -11,7 +11,7 @@ const path = require('node:path');
 const { prefixOfUser, socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
 const { isOurs, ifReadable, writeFile, touch } = require('../../spool/safe-files');
 const { isSpoolDirectoryName, workerIdOfFile } = require('../../spool/file-names');
-const { takeOver, removeDirectory } = require('../../spool/take-over');
+const { removeDirectory } = require('../../spool/sweep');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 
@@ -260,8 +260,12 @@ class GroupDirectory {
     const earlier = this.#before(generation);
     let moved;
     try {
-      for (const spool of isContinued ? earlier.flatMap(number => this.#spoolsOf(number)) : [])
-        moved ??= takeOver(spool, path.join(this.placeOf(generation), path.basename(spool)));
+      // Only one of several processes succeeds.
+      const [spool] = isContinued ? earlier.flatMap(number => this.#spoolsOf(number)) : [];
+      if (spool !== undefined) {
+        moved = path.join(this.placeOf(generation), path.basename(spool));
+        fs.renameSync(spool, moved);
+      }
     } catch (error) {
       this.#remove(generation);
       throw error;
