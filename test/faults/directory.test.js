@@ -130,7 +130,7 @@ describe('the end of the primary', { concurrency: 3 }, () => {
       const pids = await pidsOf(cluster);
       cluster.run(end).catch(() => {});
       assert.deepEqual(await cluster.hasEnded(), { code: expected, signal: null });
-      // Workers write their exit files only if there is a directory: none of them creates one.
+      // Workers write their last columns only if there is a directory: none of them creates one.
       await until(() => !pids.some(isAlive), 'its workers are dead, too');
       assert.deepEqual(fs.readdirSync(cluster.place), []);
     });
@@ -162,7 +162,7 @@ describe('the end of the primary', { concurrency: 3 }, () => {
       .run(({ process, threads }) => {
         // After the library's own listener. The thread could go on while this one waits.
         process.on('exit', () => {
-          const file = `w1-r9-${'0'.repeat(24)}.snap`;
+          const file = `w1-r9-${'0'.repeat(24)}.columns`;
           threads[0].postMessage({ op: 'answer', args: [{ workerId: 1, file }] });
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
         });
@@ -191,8 +191,8 @@ describe('a primary that was killed', () => {
     });
     await killed.kill();
     await until(() => !pids.some(isAlive), 'its workers are dead, too');
-    const left = fs.readdirSync(spool).filter(name => name.startsWith('w1-exit-'));
-    assert.deepEqual(left, [], 'its worker has written no exit file, which nobody would read');
+    const left = fs.readdirSync(spool).filter(name => name.startsWith('w1-r0-'));
+    assert.deepEqual(left, [], 'its worker has written no last columns, which nobody would read');
 
     age(spool, 2);
     const live = await startWithDead(t, { place });
@@ -322,7 +322,7 @@ describe('a primary that becomes another user', () => {
       // seconds.
       assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
       assert.deepEqual(
-        fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
+        fs.readdirSync(directory).filter(name => /^w1-r/.test(name)),
         [],
       );
       await cluster.inWorkers([1, 2], record);
@@ -365,7 +365,7 @@ describe('the last snapshot of a worker', () => {
   }
 
   it('the last snapshot of a worker replaces its other files if the disk is full', async () => {
-    const result = await endAfter(({ require, cluster }) => {
+    const result = await endAfter(({ require }) => {
       const fs = require('node:fs');
       const { writevSync, rmSync } = fs;
       let isFull = true;
@@ -374,8 +374,8 @@ describe('the last snapshot of a worker', () => {
         return writevSync(...args);
       };
       fs.rmSync = (file, options) => {
-        if (file.endsWith(`w${cluster.worker.id}-last.snap`)) isFull = !fs.existsSync(file);
-        return rmSync(file, options);
+        rmSync(file, options);
+        if (/-r[1-9]\d*-[0-9a-f]+\.columns$/.test(file)) isFull = false;
       };
     });
     assert.deepEqual(result, { counts: 1, missing: 0 });

@@ -93,8 +93,15 @@ describe('a disk of its own', { skip: noDiskReason() }, () => {
       assert.equal(await total(cluster), shown + 3);
       cluster.tellWorker(2, ({ state }) => (state.record(), state.exit()));
       await cluster.gone(2);
-      assert.equal(await total(cluster), shown + 4, 'exit files are written again');
-      await until(() => cluster.spooledFiles().length === 0, 'nothing is left of it');
+      assert.equal(await total(cluster), shown + 4, 'files are written again');
+      await until(() => cluster.keptFiles(2).length === 0, 'nothing is left of it');
+      // What the disk did not remove does not count again.
+      await cluster.run(({ threads }) => threads.at(-1).terminate());
+      assert.equal(await total(cluster), shown + 4);
+      assert.deepEqual(
+        [3, 4].map(dead => cluster.keptFiles(dead)),
+        [[], []],
+      );
       await cluster.end();
     });
   }

@@ -121,7 +121,9 @@ class Checkpoints {
     if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
-        const source = this.#source.captureWithLog(this.#link.id, this.readerPosition, { isLast: true });
+        // A short log is sent whole: the thread that has its beginning may be lost.
+        const position = this.#source.log.start === 0 ? undefined : this.readerPosition;
+        const source = this.#source.captureWithLog(this.#link.id, position, { isLast: true });
         this.#link.send({ type: LAST, ...inMessage(source, reason) }, () => resolve());
       } catch (error) {
         this.#source.countFailure('capture', '', error);

@@ -70,6 +70,8 @@ class WorkerResponder {
     const directory = isOthers(message.directory) ? '' : message.directory;
     if (directory !== this.#files.directory) this.#checkpoints.invalidate();
     this.#files.aimAt(directory);
+    // A welcome may come from another thread, which has nothing.
+    this.#checkpoints.readerPosition = message.known;
     const isFirst = !this.#isOurs;
     this.#isOurs = true;
     this.#checkpoints.setInterval(message.checkpointInterval);
@@ -78,7 +80,6 @@ class WorkerResponder {
       return;
     }
     if (isFirst && this.#checkpointInterval !== undefined) this.#announce();
-    this.#checkpoints.readerPosition = message.known;
     if (message.badLog === this.#source.log.name) this.#source.log.restart();
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.

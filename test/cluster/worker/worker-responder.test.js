@@ -6,6 +6,9 @@ const { it } = require('node:test');
 const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
+const { textOf } = require('../../fixtures/unit-scrape');
+const { fromBase64 } = require('../../../lib/source/byte-buffers');
+const { ClusterStore } = require('../../../lib/store/cluster-store');
 const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
 const { WELCOME, REQUEST, READY, LAST } = require('../../../lib/cluster/wire/messages');
 
@@ -111,4 +114,30 @@ it('a checkpoint replaces the one before, and the log it needs, and has time aft
   await until(() => sent.filter(({ file }) => file !== undefined).length === 2);
   assert.equal(files().includes(before[0]), false, 'another log has begun');
   assert.equal(files().filter(name => name.endsWith('.log')).length, 1);
+});
+
+it('the last numbers over IPC are complete for a thread that has nothing, after its welcome', async () => {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c_total', help: 'h', labelNames: ['a'], registers: [registry] });
+  for (let a = 0; a < 20_000; a++) counter.inc({ a });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const applyTo = (store, { snapshot }) => store.apply(1, fromBase64(snapshot));
+  const store = new ClusterStore();
+  for (const requestId of [1, 2]) {
+    const known = store.worker(1)?.position;
+    responder.receive({ type: REQUEST, requestId, directory: '', known });
+    while (sent.at(-1)?.requestId !== requestId) await new Promise(resolve => setImmediate(resolve));
+    applyTo(store, sent.at(-1));
+  }
+  counter.inc({ a: 7 });
+  responder.writeLast();
+  assert.throws(() => applyTo(new ClusterStore(), sent.at(-1)), { code: 'log' });
+  applyTo(store, sent.at(-1));
+  responder.receive({ type: WELCOME, directory: '' });
+  responder.writeLast();
+  const next = new ClusterStore();
+  applyTo(next, sent.at(-1));
+  assert.match(textOf(next), /^c_total\{a="7"\} 2$/m);
 });
