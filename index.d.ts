@@ -290,8 +290,9 @@ export interface AggregatorRegistryOptions {
   includePrimary?: boolean;
   /**
    * Milliseconds between checkpoints of each worker, at least 100: a worker that has recorded something
-   * writes a snapshot file, so a killed worker loses no more than this time. Default 0: a worker writes its
-   * last snapshot only when it ends in an orderly way. Given in a worker, it applies to this worker.
+   * writes its numbers to a file, so a killed worker loses no more than this time. Default: 1000, or longer,
+   * so that checkpoints take at most a thousandth of the worker's event loop. 0 for none: a worker writes
+   * its last numbers only when it ends in an orderly way. Given in a worker, it applies to this worker.
    */
   checkpointInterval?: number;
   /**

@@ -22,7 +22,7 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {boolean} [inPlace]
  * @property {string | URL} [thread] path or file: URL
  * @property {boolean} [includePrimary]
- * @property {number} [checkpointInterval] milliseconds
+ * @property {number} [checkpointInterval] milliseconds, 0 for none; if not given, it follows their cost
  * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
