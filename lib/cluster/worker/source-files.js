@@ -147,6 +147,8 @@ class SourceFiles {
       }
     } catch (error) {
       if (isNew) this.#remove(name);
+      // Somebody has removed it: another one begins next time.
+      else if (/** @type {any} */ (error).code === 'ENOENT') this.#log = { name: '', length: 0 };
       throw error;
     }
     if (isNew && this.#log.name !== '') this.#oldLogs.push(logName(this.#workerId, this.#log.name));

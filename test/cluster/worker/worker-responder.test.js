@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const path = require('node:path');
 const { it } = require('node:test');
 const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
@@ -140,4 +141,28 @@ it('the last numbers over IPC are complete for a thread that has nothing, after 
   const next = new ClusterStore();
   applyTo(next, sent.at(-1));
   assert.match(textOf(next), /^c_total\{a="7"\} 2$/m);
+});
+
+it('another log begins if somebody has removed the one before', async t => {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const directory = makePlace(t);
+  const logs = () => fs.readdirSync(directory).filter(name => name.endsWith('.log'));
+  const answer = async requestId => {
+    counter.inc({ a: requestId });
+    responder.receive({ type: REQUEST, requestId, directory, checkpointInterval: 0 });
+    const find = () => sent.find(message => message.requestId === requestId);
+    while (find() === undefined) await new Promise(resolve => setImmediate(resolve));
+    return find();
+  };
+  assert.notEqual((await answer(1)).file, undefined);
+  const [first] = logs();
+  fs.rmSync(path.join(directory, first));
+  assert.equal((await answer(2)).reason, 'ENOENT');
+  assert.notEqual((await answer(3)).file, undefined);
+  assert.equal(logs().length, 1);
+  assert.notEqual(logs()[0], first);
 });
