@@ -147,7 +147,7 @@ class SourceFiles {
       }
     } catch (error) {
       if (isNew) this.#remove(name);
-      // Somebody has removed it: another one begins next time.
+      // Somebody has removed it: next time it is written anew, or another one.
       else if (/** @type {any} */ (error).code === 'ENOENT') this.#log = { name: '', length: 0 };
       throw error;
     }

@@ -143,7 +143,7 @@ it('the last numbers over IPC are complete for a thread that has nothing, after 
   assert.match(textOf(next), /^c_total\{a="7"\} 2$/m);
 });
 
-it('another log begins if somebody has removed the one before', async t => {
+it('a log that somebody has removed is written anew', async t => {
   const registry = new Registry();
   const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
   const sent = [];
@@ -164,5 +164,4 @@ it('another log begins if somebody has removed the one before', async t => {
   assert.equal((await answer(2)).reason, 'ENOENT');
   assert.notEqual((await answer(3)).file, undefined);
   assert.equal(logs().length, 1);
-  assert.notEqual(logs()[0], first);
 });
