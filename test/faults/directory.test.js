@@ -136,24 +136,6 @@ describe('the end of the primary', { concurrency: 3 }, () => {
     });
   }
 
-  it("the primary's directory is removed when it ends while its first thread is starting", async t => {
-    const cluster = await start(t, { workers: 0 });
-    cluster
-      .run(({ fork, process, require, threads }, place) => {
-        const { readdirSync } = require('node:fs');
-        fork();
-        setImmediate(() => {
-          if (threads.length !== 1) process.exit(1);
-          // In this turn, the primary cannot learn the name of the directory.
-          while (readdirSync(place).length === 0);
-          process.exit();
-        });
-      }, cluster.place)
-      .catch(() => {});
-    assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
-    assert.deepEqual(fs.readdirSync(cluster.place), []);
-  });
-
   it('the thread creates no other directory when it misses the one that the exit handler has removed', async t => {
     const cluster = await start(t);
     await cluster.inWorker(1, record);

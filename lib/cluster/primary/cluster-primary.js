@@ -14,6 +14,7 @@ const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
+const { countReason } = require('./reason-counts');
 const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
 const { TEXT } = require('../../exposition/formats');
@@ -288,7 +289,7 @@ class ClusterPrimary {
    * @param {number} hooksBegan
    */
   #onOwnSnapshot(snapshot, isAnswer, hooksBegan) {
-    if (snapshot === undefined) this.#messages.refused.add('primary');
+    if (snapshot === undefined) countReason(this.#messages.refused, 'primary');
     else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
     if (isAnswer) this.#rounds.settle(OWN_ID, snapshot !== undefined, hooksBegan);
   }

@@ -83,8 +83,9 @@ const NOTHING_AGGREGATED = {
  * @returns {ClusterState}
  */
 function clusterState({ records, supervisor, messages }, refusedByAggregator, storeState) {
-  const refused = new Map([...refusedByAggregator, ...messages.refused.entries]);
-  if (messages.overIpc.total > 0) refused.set('over-ipc', messages.overIpc.total);
+  const refused = new Map([...refusedByAggregator, ...messages.refused]);
+  const overIpc = [...messages.overIpc.values()].reduce((sum, count) => sum + count, 0);
+  if (overIpc > 0) refused.set('over-ipc', overIpc);
   return {
     workers: records.length,
     unresponsive: records.filter(({ timedOut }) => timedOut).length,
@@ -120,8 +121,8 @@ async function primaryFacts({ records, supervisor, messages, threads }, duration
       unresponsive: timedOut,
       retired: supervisor.retired + supervisor.retiring,
     },
-    refused: messages.refused.entries,
-    overIpc: messages.overIpc.entries,
+    refused: [...messages.refused],
+    overIpc: [...messages.overIpc],
     lostThreads: supervisor.lostThreads,
     inPlaceReason: supervisor.place.aggregatorReason,
     group: supervisor.group,

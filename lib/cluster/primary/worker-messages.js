@@ -3,7 +3,7 @@
 // Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their
 // answers, or counts why not.
 
-const { ReasonCounts } = require('./reason-counts');
+const { countReason } = require('./reason-counts');
 const {
   readAnswer,
   readHookMilliseconds,
@@ -43,10 +43,10 @@ class WorkerMessages {
     this.#pageRequests = pageRequests;
     this.#checkpointInterval = checkpointInterval;
     this.#onAnswered = onAnswered;
-    /** Answers that were refused here. */
-    this.refused = new ReasonCounts();
-    /** Snapshots that came over IPC, by the reason why there was no file. */
-    this.overIpc = new ReasonCounts();
+    /** @type {Map<string, number>} answers that were refused here, by reason */
+    this.refused = new Map();
+    /** @type {Map<string, number>} snapshots that came over IPC, by the reason why there was no file */
+    this.overIpc = new Map();
   }
 
   /** @param {WorkerRecord} record */
@@ -81,7 +81,7 @@ class WorkerMessages {
       if (message.type === LAST) this.#onLastSnapshot(record, message);
       if (message.type === PAGE) {
         const isTaken = timedSection('primary:page', () => this.#pageRequests.receive(record, message));
-        if (!isTaken) this.refused.add(NOT_UNDERSTOOD.refused);
+        if (!isTaken) countReason(this.refused, NOT_UNDERSTOOD.refused);
       }
       if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
     } catch (error) {
@@ -123,7 +123,7 @@ class WorkerMessages {
       return;
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
-    if (overIpc !== undefined) this.overIpc.add(overIpc);
+    if (overIpc !== undefined) countReason(this.overIpc, overIpc);
     record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
     if (answer !== undefined) this.#passOn(record, answer);
     else this.#refuse(record, refused, error);
@@ -143,10 +143,10 @@ class WorkerMessages {
   #onLastSnapshot(record, message) {
     const { answer: { snapshot } = {}, overIpc } = readAnswer(message, record.worker.id, 0);
     if (snapshot === undefined || overIpc === undefined || snapshot.length > MAX_LAST_CHARACTERS) {
-      this.refused.add(NOT_UNDERSTOOD.refused);
+      countReason(this.refused, NOT_UNDERSTOOD.refused);
       return;
     }
-    this.overIpc.add(overIpc);
+    countReason(this.overIpc, overIpc);
     record.lastSnapshot = snapshot;
   }
 
@@ -173,7 +173,7 @@ class WorkerMessages {
   #refuse(record, reason, error) {
     record.error = error;
     debug('worker %d failed: %s', record.worker.id, error);
-    if (reason !== undefined) this.refused.add(reason);
+    if (reason !== undefined) countReason(this.refused, reason);
   }
 }
 
