@@ -24,7 +24,13 @@ describe('a worker that is killed while it is scraped', { skip }, () => {
     worker: {
       start: ({ client, state }) => {
         const counter = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['worker'] });
-        state.record = (worker, amount) => counter.inc({ worker }, amount);
+        const log = new client.Gauge({ name: 'log', help: 'h', labelNames: ['record'] });
+        let records = 0;
+        state.record = (worker, amount) => {
+          counter.inc({ worker }, amount);
+          // Something new for the log, each time.
+          log.set({ record: ++records }, 1);
+        };
       },
     },
     env: { FAULT_PLAN: plan },

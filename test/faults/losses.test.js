@@ -13,6 +13,7 @@ const { describe, it } = require('node:test');
 const { startCluster, makePlace, until, LIBRARY } = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../fixtures/cluster-checkpoints.js');
+const { columnsName, logName } = require('../../lib/spool/file-names');
 const { Spool } = require('../../lib/spool/spool');
 
 const counting = {
@@ -341,7 +342,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
       `const fs = require('node:fs');
       const { openSync } = fs;
       fs.openSync = function (file, ...rest) {
-        if (!/-(exit|r\\d+)-/.test(file) || !fs.existsSync(${JSON.stringify(none)})) return openSync.call(this, file, ...rest);
+        if (!/\\.(columns|log)$/.test(file) || !fs.existsSync(${JSON.stringify(none)})) return openSync.call(this, file, ...rest);
         throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
       };`,
     );
@@ -432,7 +433,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const spool = await Spool.open({ directory: makePlace(t), fallbacks: [], lock: false });
     t.after(() => spool.close());
-    const names = ['retired.snap', 'w1-last.snap', 'w1-dictionary.snap'];
+    const names = ['retired.snap', logName(1, '0'.repeat(24)), columnsName(1, 0)];
     for (const name of names) spool.writeAtomically(name, [Buffer.from('x')]);
     const aged = Date.now() - 30 * 24 * 3600_000;
     for (const name of names) fs.utimesSync(path.join(spool.directory, name), new Date(aged), new Date(aged));

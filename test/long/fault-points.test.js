@@ -21,7 +21,13 @@ const OLD_SECONDS = 11 * 60;
 const worker = {
   start: ({ client, state }) => {
     const counter = new client.Counter({ name: 'done_total', help: 'h' });
-    state.record = () => counter.inc();
+    const log = new client.Gauge({ name: 'log', help: 'h', labelNames: ['record'] });
+    let records = 0;
+    state.record = () => {
+      counter.inc();
+      // Something new for the log, each time.
+      log.set({ record: ++records }, 1);
+    };
   },
 };
 const record = ({ state }) => state.record();
@@ -63,6 +69,7 @@ describe('a primary that is killed while it scrapes', { skip }, () => {
       );
       await cluster.inWorkers([1, 2], record);
       assert.equal((await cluster.scrape()).get('done_total'), 2);
+      await cluster.inWorkers([1, 2], record);
       fs.writeFileSync(plan, JSON.stringify({ stage, pid: cluster.pid, workerId: 2 }));
       cluster
         .run(async ({ aggregator, require }) => {
