@@ -365,22 +365,22 @@ export interface ClusterState {
   oldestCapture: number | undefined;
   /** Total bytes of all workers' last snapshots. */
   snapshotBytes: number;
-  /** The group of this process, if it is in one. In a process that does not aggregate, the rest is empty. */
+  /** The group of this process, if it is in one. In a process that is not its leader, the rest is empty. */
   group?: {
     directory: string;
     /** Of this process in the group; 0 if it has none yet. */
     id: number;
-    /** Whether this process aggregates. */
-    isAggregator: boolean;
-    /** The process that aggregates: its pid, and its id in the group; undefined if that is not known. */
-    aggregator: { pid: number; id: number } | undefined;
-    /** Number of processes, the one that aggregates included; 0 if that is not known. */
+    /** Whether this process is the leader, which aggregates. */
+    isLeader: boolean;
+    /** The leader, which aggregates: its pid, and its id in the group; undefined if that is not known. */
+    leader: { pid: number; id: number } | undefined;
+    /** Number of processes, the leader included; 0 if that is not known. */
     members: number;
-    /** How often another process has taken over the aggregation. */
-    handovers: number;
-    /** Rises by 1 with every hand-over: 1 at first, 0 if this process knows none that aggregates. */
+    /** How often another process has become the leader. */
+    leaderChanges: number;
+    /** Rises by 1 with every change of the leader: 1 at first, 0 if this process knows none. */
     generation: number;
-    /** Why this process is not linked to the one that aggregates; '' if it is. */
+    /** Why this process is not linked to the leader; '' if it is. */
     failure: string;
   };
 }

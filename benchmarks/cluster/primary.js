@@ -97,8 +97,8 @@ const commands = {
     const readings = await askAll('end');
     if (!settings.group) return { primary, written, workers: readings, ...resources() };
     // A group's messages go over sockets, and are not counted.
-    const [holder] = readings.splice(aggregating, 1);
-    return { primary: holder, written: [], workers: readings };
+    const [leader] = readings.splice(aggregating, 1);
+    return { primary: leader, written: [], workers: readings };
   },
 
   saveBody({ file }) {
@@ -150,7 +150,7 @@ function forkProcesses() {
 async function grouped() {
   for (;;) {
     const states = await askAll('group');
-    aggregating = states.findIndex(({ isAggregator }) => isAggregator);
+    aggregating = states.findIndex(({ isLeader }) => isLeader);
     if (aggregating >= 0 && states[aggregating].members === settings.workers) return;
     await sleep(20);
   }

@@ -27,7 +27,7 @@ const commands = {
 
   group() {
     const { workers, group } = aggregator.clusterState();
-    return { isAggregator: group.isAggregator, members: workers };
+    return { isLeader: group.isLeader, members: workers };
   },
 
   change({ round }) {

@@ -47,7 +47,7 @@ const { debug } = require('../options/debug-log');
  * @typedef {object} SentOptions
  * @property {string} [directory] where to try first to create the spool
  * @property {string[]} [fallbacks] see Spool.open
- * @property {string} [adopt] directory of an earlier thread, or of an earlier holder of the group, whose
+ * @property {string} [adopt] directory of an earlier thread, or of an earlier leader of the group, whose
  *   totals are continued
  * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
  * @property {number} [retiredMaxAge] milliseconds

@@ -108,19 +108,17 @@ function selfMetrics(facts, state, refused, now) {
 }
 
 /** @param {import('../cluster/wire/messages').GroupFacts} group */
-function groupMetrics({ members, generation, aggregator }) {
+function groupMetrics({ members, generation, leader }) {
   return [
     gauge(
-      'group_aggregator_info',
-      'The process of the group that aggregates: its pid, and its id in the group.',
-      aggregator === undefined ? [] : [sample(1, { pid: `${aggregator.pid}`, id: `${aggregator.id}` })],
+      'group_leader_info',
+      'The leader of the group, which aggregates: its pid, and its id in the group.',
+      leader === undefined ? [] : [sample(1, { pid: `${leader.pid}`, id: `${leader.id}` })],
     ),
-    gauge('group_members', 'Processes of the group, the one that aggregates included.', [sample(members)]),
-    counter(
-      'group_handovers_total',
-      'How often another process of the group has taken over the aggregation.',
-      [sample(generation - 1)],
-    ),
+    gauge('group_members', 'Processes of the group, its leader included.', [sample(members)]),
+    counter('group_leader_changes_total', 'How often another process of the group has become its leader.', [
+      sample(generation - 1),
+    ]),
   ];
 }
 

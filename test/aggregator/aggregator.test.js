@@ -244,7 +244,7 @@ describe('the files of a process that has died while another one takes over', ()
     counter.inc(2);
     const bytes = bytesOf(worker.source.captureWithLog(WORKER, undefined, { isLast: true }));
     fs.writeFileSync(path.join(directory, columnsName(WORKER, 0)), bytes);
-    // It is retired, and the process that aggregates ends before the totals are saved.
+    // It is retired, and the leader ends before the totals are saved.
     const spool = path.join(path.dirname(directory), 'spool.copy');
     fs.cpSync(directory, spool, { recursive: true });
     aggregator.retire(WORKER, { isSnapshotExpected: true });

@@ -54,7 +54,7 @@ const BAD = {
   ClusterMetricConflict: [['conflicts_total', '0x60 1+1x60']],
   ClusterAnswersRefused: [['refused_answers_total{reason="magic"}', '1x60 2+1x60']],
   ClusterThreadLost: [['lost_threads_total', '0x60 1x60']],
-  ClusterGroupHandsOverOften: [['group_handovers_total', '3x60 4+1x60']],
+  ClusterGroupLeaderChangesOften: [['group_leader_changes_total', '3x60 4+1x60']],
   ClusterAggregatesInPlace: [['in_place{reason="lost"}', '0x60 1x60']],
   ClusterSnapshotsOverIpc: [['snapshots_over_ipc_total{reason="ENOSPC"}', '1x60 2+1x60']],
 };

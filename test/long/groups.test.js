@@ -34,7 +34,7 @@ describe('a process that takes over a group', { skip: process.platform === 'win3
       for (let step = 1; ; step++) {
         await Promise.all(Array.from({ length: 4 - group.running.length }, () => group.start()));
         await group.until(page => page.get('open') === 4);
-        const { holder, others } = await group.roles();
+        const { leader, others } = await group.roles();
         for (const member of group.running) await member.do('inc', step);
         counted += 4 * step;
         await group.until(page => page.get('requests_total') === counted, others[0]);
@@ -42,7 +42,7 @@ describe('a process that takes over a group', { skip: process.platform === 'win3
         fs.writeFileSync(`${plan}.new`, JSON.stringify({ step, signal }));
         fs.renameSync(`${plan}.new`, plan);
         const hit = member => fs.existsSync(`${plan}.${member.process.pid}`);
-        await holder.kill();
+        await leader.kill();
         const done = new Set();
         const pages = others.map(async member => {
           while (member.isRunning) {
@@ -85,7 +85,7 @@ describe('a process that takes over a group', { skip: process.platform === 'win3
 });
 
 describe('groups', { skip: process.platform === 'win32' }, () => {
-  it(`${MEMBERS} members: each shows the numbers of all, the holder is killed, all are replaced`, async t => {
+  it(`${MEMBERS} members: each shows the numbers of all, the leader is killed, all are replaced`, async t => {
     const group = new TestGroup();
     t.after(() => group.close());
     const processes = await group.startMany(MEMBERS);
@@ -93,8 +93,8 @@ describe('groups', { skip: process.platform === 'win32' }, () => {
     await Promise.all(processes.map(member => member.do('busy', 200)));
     await watch.settled();
     await watch.exact(MEMBERS);
-    const { holder } = await group.roles();
-    await holder.kill();
+    const { leader } = await group.roles();
+    await leader.kill();
     await watch.settled();
     const old = group.running;
     while (old.length > 0) {
@@ -132,10 +132,10 @@ describe('groups', { skip: process.platform === 'win32' }, () => {
     await group.startMany(3);
     await Promise.all(group.running.map(member => member.do('busy')));
     const watch = group.watch();
-    /** Every other time the one that aggregates. */
+    /** Every other time the leader. */
     const any = async () => {
-      const { holder = group.running[0] } = await group.roles();
-      return randomInt(2) === 0 ? holder : group.running[randomInt(group.running.length)];
+      const { leader = group.running[0] } = await group.roles();
+      return randomInt(2) === 0 ? leader : group.running[randomInt(group.running.length)];
     };
     const events = {
       start,
@@ -161,8 +161,8 @@ describe('groups', { skip: process.platform === 'win32' }, () => {
     const names = Object.keys(events);
     for (let i = 0; i < CHAOS_ROUNDS; i++) {
       const name = names[randomInt(names.length)];
-      const holder = (await group.roles()).holder?.name;
-      t.diagnostic(`${i}: ${name}, ${group.running.length} processes, ${holder} aggregates`);
+      const leader = (await group.roles()).leader?.name;
+      t.diagnostic(`${i}: ${name}, ${group.running.length} processes, ${leader} leads`);
       await events[name]();
       // Often while the last event still has effects.
       if (randomInt(3) === 0) await watch.settled();

@@ -1,6 +1,6 @@
 'use strict';
 
-// Groups of plain processes whose holder stops, whose directory is removed, or that named pipes link. What
+// Groups of plain processes whose leader stops, whose directory is removed, or that named pipes link. What
 // each group does is in test/cluster/processes/groups.test.js.
 
 const assert = require('node:assert/strict');
@@ -34,33 +34,33 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     for (const member of processes) assert.equal((await member.page()).get('requests_total'), counted);
   }
 
-  it('a holder that is stopped is replaced, and is a member when it wakes', async () => {
+  it('a leader that is stopped is replaced, and is a member when it wakes', async () => {
     const processes = await group.startMany(3);
     const watch = group.watch();
     await Promise.all(processes.map(member => member.do('busy')));
     await watch.settled();
-    const { holder, others } = await group.roles();
-    await holder.stop();
+    const { leader, others } = await group.roles();
+    await leader.stop();
     await watch.settled();
     // A death that only the new one can have added to the totals.
     await others[0].end('SIGTERM');
     await watch.settled();
     const generations = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
-    holder.wake();
+    leader.wake();
     await watch.settled();
     await watch.exact(5);
     assert.deepEqual(
       fs.readdirSync(group.directory).filter(name => name.startsWith('g')),
       generations,
     );
-    const states = await Promise.all([holder, others[1]].map(member => member.do('state')));
+    const states = await Promise.all([leader, others[1]].map(member => member.do('state')));
     assert.deepEqual(
-      states.map(({ group: { isAggregator } }) => isAggregator),
+      states.map(({ group: { isLeader } }) => isLeader),
       [false, true],
     );
     assert.equal(`g${states[0].group.generation}`, generations[0]);
     // It still knows how to end.
-    await holder.end('SIGTERM');
+    await leader.end('SIGTERM');
     await watch.settled();
     await watch.stop();
     await group.until(samples => samples.get('open') === 1);
@@ -85,8 +85,8 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     assert.deepEqual(await oldestOf(), [second]);
     await second.end('SIGTERM');
     assert.deepEqual(await oldestOf(), [third]);
-    const { holder } = await group.roles();
-    if (holder !== third) await holder.kill();
+    const { leader } = await group.roles();
+    if (leader !== third) await leader.kill();
     assert.deepEqual(await oldestOf(), [third]);
   });
 
@@ -109,28 +109,28 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(living);
   });
 
-  it('the directory of snapshot files is removed, and the holder is killed after the next page: its counts and those of the dead are there', async () => {
+  it('the directory of snapshot files is removed, and the leader is killed after the next page: its counts and those of the dead are there', async () => {
     // No process writes a checkpoint.
     group.option = { group: 'test', checkpointInterval: 60_000 };
     const processes = await group.startMany(3);
     await count(processes);
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await checkPages(others);
     await others[0].kill();
     await group.until(samples => samples.get('open') === 2);
     removeWhileUsed(group.spool);
     await count(group.running);
     await checkPages([others[1]]);
-    await holder.kill();
+    await leader.kill();
     await checkPages([others[1]]);
   });
 
-  it('a holder that aggregates in place is killed: what was on a page is not lost', async () => {
+  it('a leader that aggregates in place is killed: what was on a page is not lost', async () => {
     group.option = { group: 'test', inPlace: true, checkpointInterval: 60_000 };
     await count(await group.startMany(2));
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await checkPages(others);
-    await holder.kill();
+    await leader.kill();
     await checkPages(others);
   });
 
@@ -171,7 +171,7 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await group.until(samples => samples.get('requests_total') === counted, processes[0]);
     await checkPages([...processes, newcomer]);
     const states = await Promise.all(group.running.map(member => member.do('state')));
-    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
+    assert.equal(states.filter(({ group: { isLeader } }) => isLeader).length, 1);
   });
 
   it('with named pipes, as on Windows: a process that ends leaves the group to the others', async () => {
@@ -179,10 +179,10 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     group.env.NODE_OPTIONS = `--require ${require.resolve('../fixtures/named-pipes.js')}`;
     const processes = await group.startMany(2);
     await count(processes);
-    const { holder, others } = await group.roles();
-    await holder.do('exit');
-    await holder.ended;
+    const { leader, others } = await group.roles();
+    await leader.do('exit');
+    await leader.ended;
     await checkPages(others);
-    assert.equal((await others[0].do('state')).group.isAggregator, true);
+    assert.equal((await others[0].do('state')).group.isLeader, true);
   });
 });

@@ -62,7 +62,7 @@ describe(
 
     afterEach(() => group.close());
 
-    /** A connection to the process that aggregates. */
+    /** A connection to the leader. */
     async function join({ onMessage, hello = {} } = {}) {
       const directory = new GroupDirectory(group.directory);
       const joined = withMessages(await connect(directory.socketOf(directory.newest().leader.id)), onMessage);
@@ -83,8 +83,8 @@ describe(
       const watch = watchPages();
       await Promise.all(processes.map(member => member.do('busy')));
       await watch.settled();
-      const { holder } = await group.roles();
-      const before = await holder.do('memory');
+      const { leader } = await group.roles();
+      const before = await leader.do('memory');
 
       const deep = `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`;
       const deepObject = `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`;
@@ -140,9 +140,9 @@ describe(
       await watch.settled();
       await watch.exact(3);
       await watch.stop();
-      const grown = (await holder.do('memory')) - before;
+      const grown = (await leader.do('memory')) - before;
       assert.ok(grown < 400 * MEGABYTE, `${grown} bytes`);
-      assert.equal((await group.roles()).holder, holder);
+      assert.equal((await group.roles()).leader, leader);
       await group.until(page => page.get('prom_client_cluster_group_members') === 2);
     });
 
@@ -171,7 +171,7 @@ describe(
             pageId: i,
           };
           const { directory: any, ...message } = hostileMessage(valid, random, FIELDS);
-          // Where a process writes is decided by the one that aggregates, so other places are left out.
+          // Where a process writes is decided by the leader, so other places are left out.
           socket.write(
             messageFrame(
               typeof any === 'string' ? { ...message, directory } : { ...message, directory: any },

@@ -110,10 +110,10 @@ describe(
       await watch.exact(SCRAPES);
       for (const member of group.processes) assert.ok(member.counted > 0, 'each has counted');
       mayBreak = true;
-      const { holder, others } = await group.roles();
+      const { leader, others } = await group.roles();
       const rolled = others[0].end('SIGTERM');
       const started = group.start();
-      await holder.killAfterCheckpoint();
+      await leader.killAfterCheckpoint();
       await Promise.all([rolled, started]);
       await watch.settled();
       await others[1].killAfterCheckpoint();
@@ -159,7 +159,7 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     );
     await watch.settled();
     await watch.exact(3);
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await others[0].end('SIGTERM');
     await watch.settled();
     // It cannot write to its directory, and is a member nonetheless.
@@ -174,7 +174,7 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     // It tries every five seconds to write the totals of the dead; the first ones are in memory only.
     const totals = path.join(group.spool, 'retired.snap');
     while (!fs.existsSync(totals)) await new Promise(resolve => setTimeout(resolve, 50));
-    await holder.kill();
+    await leader.kill();
     await watch.settled();
     await watch.exact(3);
     await watch.stop();
@@ -185,19 +185,19 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     const watch = group.watch();
     await Promise.all(processes.map(member => member.do('busy')));
     await watch.settled();
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await others[0].do('idle');
     await watch.settled();
     execFileSync('mount', ['-o', 'remount,ro', group.place], { stdio: 'pipe' });
     await others[0].kill();
-    await group.until(page => page.get('prom_client_cluster_group_members') === 3, holder);
+    await group.until(page => page.get('prom_client_cluster_group_members') === 3, leader);
     await watch.settled();
     await watch.stop();
-    await holder.stop();
+    await leader.stop();
     const page = others[1].page();
     // Nobody can take over.
     while (!/EROFS/.test((await others[1].do('state')).group.failure)) await pause(10);
-    holder.wake();
+    leader.wake();
     await page;
     const last = group.watch();
     await last.settled();
@@ -226,13 +226,13 @@ describe('a group without a directory for temporary files', { skip: process.plat
       await Promise.all(processes.map((member, i) => member.do('inc', 10 ** i)));
       for (const member of processes)
         await group.until(page => page.get('requests_total') === 111 && page.get('open') === 3, member);
-      const { holder, others } = await group.roles();
+      const { leader, others } = await group.roles();
       const { directory } = (await others[0].do('state')).group;
       assert.notEqual(path.dirname(directory), group.place);
       assert.equal(fs.statSync(directory).mode & 0o777, 0o700);
-      await holder.kill();
+      await leader.kill();
       for (const member of others)
-        assert.equal((await member.page()).get('requests_total'), 111, 'of the next holder');
+        assert.equal((await member.page()).get('requests_total'), 111, 'of the next leader');
       const warned = await Promise.all(others.map(member => member.do('warnings')));
       assert.deepEqual(warned.flat(), []);
       for (const member of others) await member.end('SIGTERM');
@@ -320,16 +320,16 @@ describe('a group in several containers with one directory', { skip: noNamespace
     await Promise.all(processes.map(member => member.do('busy')));
     await watch.settled();
     await watch.exact(5);
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await others[0].kill();
     await watch.settled();
-    await holder.kill();
+    await leader.kill();
     await watch.settled();
     const newcomer = await group.start();
     await newcomer.do('busy');
     await watch.settled();
     const next = await group.roles();
-    await next.holder.do('exit').catch(() => {});
+    await next.leader.do('exit').catch(() => {});
     await watch.settled();
     await watch.exact(5);
     await watch.stop();
@@ -354,12 +354,12 @@ describe('a group whose processes have threads', { skip: process.platform === 'w
       return texts.map(text => samplesOf(text).get('requests_total'));
     };
     assert.deepEqual(await pages(), Array(6).fill(total));
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await others[0].end('SIGTERM');
     await group.until(page => page.get('open') === 2);
     assert.deepEqual(await pages(), Array(4).fill(total));
     // What was on a page is not lost.
-    await holder.kill();
+    await leader.kill();
     await others[1].do('incInThreads', 1000);
     await group.until(page => page.get('open') === 1);
     assert.deepEqual(await pages(), Array(2).fill(total + 2000));

@@ -208,8 +208,8 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
     }
 
     /**
-     * @returns {Promise<{all: Map<number, {id: number, directory: string}>, aggregator: number}>} states by
-     *   pid, and the pid of the one that aggregates, when there are so many instances
+     * @returns {Promise<{all: Map<number, {id: number, directory: string}>, leader: number}>} states by
+     *   pid, and the pid of the leader, when there are so many instances
      */
     async pids(count) {
       const seen = new Map();
@@ -221,8 +221,8 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
         }
         const newest = Math.max(...Array.from(seen.values(), ({ generation }) => generation));
         const current = [...seen].filter(([, { generation }]) => generation === newest && newest > 0);
-        const aggregator = current.find(([, { isAggregator }]) => isAggregator)?.[0];
-        if (current.length >= count && aggregator !== undefined) return { all: new Map(current), aggregator };
+        const leader = current.find(([, { isLeader }]) => isLeader)?.[0];
+        if (current.length >= count && leader !== undefined) return { all: new Map(current), leader };
         await pause(CLIENT_PAUSE);
       }
     }
@@ -287,10 +287,10 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
         await application.command('scale', id, '3');
         await application.command('restart', String((await application.list())[0].pm_id));
         assert.ok(!isGraceful || application.broken === 0, `${application.broken} scrapes broke`);
-        const { aggregator, all } = await application.pids(3);
-        await application.kill(aggregator, all.get(aggregator));
+        const { leader, all } = await application.pids(3);
+        await application.kill(leader, all.get(leader));
         const next = await application.pids(2);
-        const other = [...next.all].find(([pid]) => pid !== next.aggregator && pid !== aggregator);
+        const other = [...next.all].find(([pid]) => pid !== next.leader && pid !== leader);
         await application.kill(...other);
         await application.replaced(3);
         await watch.exact(5);

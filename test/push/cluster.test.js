@@ -343,7 +343,7 @@ describe('RemoteWrite of an AggregatorRegistry', () => {
 describe('RemoteWrite in a group', () => {
   const shared = sharedReceiver();
 
-  it('of the processes that all push, the one that aggregates does, and after it the next', async t => {
+  it('of the processes that all push, the leader does, and after it the next', async t => {
     const group = new TestGroup();
     t.after(() => group.close());
     await group.startMany(3);
@@ -355,10 +355,10 @@ describe('RemoteWrite in a group', () => {
     const options = { url: shared.url, options: { labels } };
     for (const member of group.running) await member.do('inc', 2);
     for (const running of [3, 2]) {
-      const { holder, others } = await group.roles();
+      const { leader, others } = await group.roles();
       shared.receiver.requests = [];
       const arrived = new Promise(resolve => arrivals.push(resolve));
-      await Promise.all([holder, ...others].map(member => member.do('startPush', options)));
+      await Promise.all([leader, ...others].map(member => member.do('startPush', options)));
       await arrived;
       for (const member of others) await assert.rejects(member.do('push'), /Call start\(\) in each process/);
       assert.strictEqual(shared.receiver.requests.length, 1);
@@ -368,10 +368,10 @@ describe('RemoteWrite in a group', () => {
       // Others end without a push, and this one without stale markers.
       await others[0].do('stopPush');
       assert.strictEqual(shared.receiver.requests.length, 1);
-      await holder.do('stopPush');
+      await leader.do('stopPush');
       assert.strictEqual(shared.receiver.seriesOf('requests_total')[0].value, 6);
-      await holder.do('shutdown');
-      await holder.kill();
+      await leader.do('shutdown');
+      await leader.kill();
       await group.until(page => page.get('prom_client_cluster_group_members') === running - 1);
     }
     const [last] = group.running;

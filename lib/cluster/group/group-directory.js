@@ -181,7 +181,7 @@ class GroupDirectory {
   facts() {
     const { generation, leader } = ifReadable(() => this.newest()) ?? { generation: 0, leader: undefined };
     const members = ifReadable(() => this.members().length) ?? 0;
-    return { directory: this.path, generation, members, aggregator: leader };
+    return { directory: this.path, generation, members, leader };
   }
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */

@@ -94,8 +94,8 @@ class Group {
     const group = {
       ...facts,
       id,
-      isAggregator: leader !== undefined,
-      handovers: Math.max(generation - 1, 0),
+      isLeader: leader !== undefined,
+      leaderChanges: Math.max(generation - 1, 0),
       generation,
       failure: link === undefined ? failure : '',
     };

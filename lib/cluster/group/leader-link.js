@@ -62,7 +62,7 @@ class LeaderLink {
     this.#link = new SocketLink(socket, {
       onMessage: message => this.#receive(message),
       onEnd: () => {
-        const error = new Error('the link to the process that aggregates has ended');
+        const error = new Error('the link to the leader has ended');
         this.#onEnded(error);
         this.#pages.rejectAll(error);
         events.onEnd();

@@ -16,7 +16,7 @@ const { debug } = require('../../options/debug-log');
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be
  * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this
- *   member leaves. Not of a group: the next process that aggregates reads it
+ *   member leaves. Not of a group: the next leader reads it
  */
 
 /**

@@ -37,13 +37,13 @@
  * @typedef {object} GroupState
  * @property {string} directory
  * @property {number} id of this process: when it has joined, in milliseconds of 32 bits; 0 before
- * @property {boolean} isAggregator whether this process aggregates
- * @property {{pid: number, id: number} | undefined} aggregator which process does; undefined if that is not
+ * @property {boolean} isLeader whether this process aggregates
+ * @property {{pid: number, id: number} | undefined} leader which process does; undefined if that is not
  *   known
- * @property {number} members of the group, the one that aggregates included; 0 if that is not known
- * @property {number} handovers how often another process has taken over
- * @property {number} generation 1 more than that; 0 if this process knows none that aggregates
- * @property {string} failure why this process is not linked to the one that aggregates; '' if it is
+ * @property {number} members of the group, its leader included; 0 if that is not known
+ * @property {number} leaderChanges how often another process has become the leader
+ * @property {number} generation 1 more than that; 0 if this process knows no leader
+ * @property {string} failure why this process is not linked to the leader; '' if it is
  */
 
 /**

@@ -38,10 +38,10 @@ const MAX_UNANSWERED_PAGES = 64;
  *
  * @typedef {object} GroupFacts
  * @property {string} directory
- * @property {number} generation rises by 1 whenever another process aggregates
+ * @property {number} generation rises by 1 whenever another process becomes the leader
  * @property {number} members of the group
- * @property {{pid: number, id: number} | undefined} aggregator the process that aggregates; undefined if it
- *   is not known
+ * @property {{pid: number, id: number} | undefined} leader the process that aggregates; undefined if it is
+ *   not known
  */
 
 /**

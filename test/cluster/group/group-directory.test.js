@@ -200,13 +200,13 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   });
 
   it('says who leads and how many members there are, in names alone', async () => {
-    const unknown = { directory: directory.path, generation: 0, members: 0, aggregator: undefined };
+    const unknown = { directory: directory.path, generation: 0, members: 0, leader: undefined };
     assert.deepEqual(directory.facts(), unknown);
     directory.claim(1, A);
     for (const id of [A, B]) await leaveSocket(directory.socketOf(id));
     assert.deepEqual(directory.facts(), {
       ...{ ...unknown, generation: 1, members: 2 },
-      aggregator: { id: A, pid },
+      leader: { id: A, pid },
     });
     for (const name of ['m0', 'm01', 'm4294967296', 'm1x', 'xm1', 'm-1'])
       fs.writeFileSync(path.join(directory.path, name), '');

@@ -42,11 +42,11 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     group.join();
     // Its timers keep no process alive.
     const deadline = performance.now() + 60_000;
-    while (!group.state().group.isAggregator && performance.now() < deadline)
+    while (!group.state().group.isLeader && performance.now() < deadline)
       await new Promise(resolve => setTimeout(resolve, 10));
     assert.deepEqual(
-      { failed: failing.mock.callCount() > 0, isAggregator: group.state().group.isAggregator },
-      { failed: true, isAggregator: true },
+      { failed: failing.mock.callCount() > 0, isLeader: group.state().group.isLeader },
+      { failed: true, isLeader: true },
     );
   });
 
@@ -64,7 +64,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     const own = group.state();
     const { id } = own.group;
     assert.deepEqual(
-      [group.primary, own.aggregator, own.group.aggregator],
+      [group.primary, own.aggregator, own.group.leader],
       [undefined, 'none', { pid: process.pid, id }],
     );
     const format = { format: 'text', gzip: false, selfMetrics: false };
@@ -146,7 +146,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     const group = new Group(directory.path, {}, () => []);
     group.join();
     await until(() => isLinked(group), 'it is linked');
-    assert.deepEqual([isStopped, group.state().group.isAggregator], [false, false]);
+    assert.deepEqual([isStopped, group.state().group.isLeader], [false, false]);
   });
 
   it('replaces a process that was stopped', async t => {
@@ -160,7 +160,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     const group = new Group(directory.path, {}, () => []);
     group.join();
     await until(() => isLinked(group), 'it is linked');
-    assert.deepEqual([group.state().group.isAggregator, directory.generations()[0]], [true, 2]);
+    assert.deepEqual([group.state().group.isLeader, directory.generations()[0]], [true, 2]);
   });
 
   it('gets another id if another process of the same millisecond has its own', async t => {
@@ -238,7 +238,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     });
   }
 
-  it('that finds no process that aggregates keeps nothing of scrapes that have timed out', t => {
+  it('that finds no leader keeps nothing of scrapes that have timed out', t => {
     const place = makePlace(t);
     const program = `
       const { Group } = require(${JSON.stringify(path.join(ROOT, 'lib/cluster/group/group.js'))});

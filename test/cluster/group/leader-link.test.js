@@ -34,7 +34,7 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-describe('the link to the process that aggregates', () => {
+describe('the link to the leader', () => {
   let socket;
   let events;
   let link;

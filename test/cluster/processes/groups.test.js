@@ -44,21 +44,21 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     let agreed;
     await group.until(async samples => {
       const states = await Promise.all(group.running.map(member => member.do('state')));
-      const holders = group.running.filter((_, i) => states[i].group.isAggregator);
-      const holder = states.find(state => state.group.isAggregator)?.group;
-      const shared = states.map(({ group: { id: _, isAggregator: __, failure: ___, ...state } }) => state);
+      const leaders = group.running.filter((_, i) => states[i].group.isLeader);
+      const leader = states.find(state => state.group.isLeader)?.group;
+      const shared = states.map(({ group: { id: _, isLeader: __, failure: ___, ...state } }) => state);
       agreed = shared[0];
-      const { pid, id } = agreed.aggregator ?? {};
+      const { pid, id } = agreed.leader ?? {};
       return (
-        holders.length === 1 &&
-        holders[0].process.pid === pid &&
-        holder.id === id &&
+        leaders.length === 1 &&
+        leaders[0].process.pid === pid &&
+        leader.id === id &&
         new Set(states.map(state => state.group.id)).size === states.length &&
         agreed.members === group.running.length &&
         shared.every(state => isDeepStrictEqual(state, agreed)) &&
-        samples.get(`prom_client_cluster_group_aggregator_info{id="${id}",pid="${pid}"}`) === 1 &&
+        samples.get(`prom_client_cluster_group_leader_info{id="${id}",pid="${pid}"}`) === 1 &&
         samples.get('prom_client_cluster_group_members') === agreed.members &&
-        samples.get('prom_client_cluster_group_handovers_total') === agreed.handovers
+        samples.get('prom_client_cluster_group_leader_changes_total') === agreed.leaderChanges
       );
     });
     return agreed;
@@ -69,10 +69,10 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await count(processes, 2);
     await checkPages(processes);
     assert.equal((await processes[0].page()).get('open'), 3);
-    const { directory, handovers, generation, members } = await agreement();
+    const { directory, leaderChanges, generation, members } = await agreement();
     assert.deepEqual([directory, members], [group.directory, 3]);
-    // A holder that a slow machine stops for seconds is replaced.
-    assert.equal(handovers === 0, generation === 1);
+    // A leader that a slow machine stops for seconds is replaced.
+    assert.equal(leaderChanges === 0, generation === 1);
     const { mode } = fs.statSync(group.directory);
     assert.equal(mode & 0o777, 0o700);
     // Those who end leave their counts; the last one removes the directory.
@@ -89,28 +89,28 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     assert.deepEqual(fs.readdirSync(group.place), []);
   });
 
-  it('the holder and a member are killed under load while scraped: no scrape fails, no counter falls, nothing is lost that was in a checkpoint', async () => {
+  it('the leader and a member are killed under load while scraped: no scrape fails, no counter falls, nothing is lost that was in a checkpoint', async () => {
     const processes = await group.startMany(4);
     const watch = group.watch();
     await Promise.all(processes.map(member => member.do('busy')));
     await watch.exact(5);
     const first = await group.roles();
-    await first.holder.killAfterCheckpoint();
+    await first.leader.killAfterCheckpoint();
     await watch.settled();
     await first.others[0].killAfterCheckpoint();
     const newcomer = await group.start();
     await newcomer.do('busy');
     await watch.settled();
     const second = await group.roles();
-    await second.holder.killAfterCheckpoint();
+    await second.leader.killAfterCheckpoint();
     await watch.settled();
     await watch.exact(5);
     await second.others[0].end('SIGTERM');
     await watch.settled();
     await watch.stop();
     const page = await group.until(samples => samples.get('open') === group.running.length);
-    // More if the killed member had taken over, or a holder had no time for others for some seconds.
-    assert.ok(page.get('prom_client_cluster_group_handovers_total') >= 2);
+    // More if the killed member had taken over, or a leader had no time for others for some seconds.
+    assert.ok(page.get('prom_client_cluster_group_leader_changes_total') >= 2);
     await agreement();
   });
 
@@ -133,7 +133,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
 
   it('a killed process loses nothing that was in a checkpoint', async () => {
     const processes = await group.startMany(2);
-    const { holder, others } = await group.roles();
+    const { leader, others } = await group.roles();
     await count(processes);
     await checkPages([others[0]]);
     const spool = path.join(
@@ -142,7 +142,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
       fs.readdirSync(path.join(group.directory, 'g1')).find(name => name.startsWith('prom-client-cluster-')),
     );
     const TIMES = 123_456_789;
-    await holder.do('inc', TIMES);
+    await leader.do('inc', TIMES);
     counted += TIMES;
     // What it has counted is in a file, as all numbers are.
     const total = Buffer.from(Float64Array.of(1 + TIMES).buffer);
@@ -157,7 +157,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     const isCheckpoint = name => /-r0-.*\.columns$/.test(name);
     while (!fs.readdirSync(spool).filter(isCheckpoint).some(hasTotal))
       await new Promise(resolve => setTimeout(resolve, 10));
-    await holder.kill();
+    await leader.kill();
     await checkPages(others);
   });
 
