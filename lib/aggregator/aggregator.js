@@ -86,7 +86,7 @@ class Aggregator {
   constructor(options) {
     this.#options = options;
     this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
-    this.#current = new CurrentSpool(options, () => this.#retirement.save());
+    this.#current = new CurrentSpool(options, () => this.#onReopened());
     const onRefused = (/** @type {string} */ reason, /** @type {unknown} */ error) =>
       this.#refuse(reason, error);
     this.#answers = new WorkerAnswers(this.#store, this.#current, onRefused);
@@ -142,6 +142,13 @@ class Aggregator {
     const { files, later } = this.#retirement.readFilesOf(workerId);
     if (later !== undefined) throw later;
     this.#answers.keep(workerId, files);
+  }
+
+  /** What is on a page must not depend on this process's memory, and a new directory has nothing. */
+  #onReopened() {
+    if (this.#current.spool !== undefined)
+      for (const { id } of this.#store.workers()) this.#answers.again.add(id);
+    this.#retirement.save();
   }
 
   /** @param {Answer} answer of a worker, or of the primary itself */

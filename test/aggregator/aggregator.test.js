@@ -104,6 +104,23 @@ it('the columns of an answer stay for the next thread until those of the next an
   assert.equal(fs.readdirSync(directory).filter(name => name.startsWith('w')).length, 1);
 });
 
+it('after the directory is removed, workers that answered in messages are asked again: the next thread finds what a page shows', async t => {
+  answer();
+  page();
+  fs.rmSync(directory, { recursive: true });
+  counter.inc();
+  counted++;
+  const snapshot = bytesOf(worker.source.captureWithLog(WORKER, undefined)).toString('base64');
+  aggregator.answer({ workerId: WORKER, snapshot });
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual(page(false), { again: [WORKER], total: NaN });
+  answer();
+  assert.deepEqual(page(false), { again: [], total: 3 });
+  await aggregator.close({ remove: false });
+  aggregator = await openAggregator(t, Aggregator, { adopt: directory });
+  assert.equal(page().total, 3);
+});
+
 it('a worker whose log is missing is asked again, with the name of that log', () => {
   counter.inc();
   const { chunks, bytes } = worker.source.capture(WORKER);
