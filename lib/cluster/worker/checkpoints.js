@@ -35,6 +35,8 @@ class Checkpoints {
    * one writes all label sets, and on a busy machine two in a row may have waited for a processor.
    */
   #costs = [0, 0, 0, 0];
+  /** Milliseconds for which captures have held the event loop so far, with the writing of their files. */
+  #spent = 0;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   /** @type {Promise<void>} the last checkpoint: they are written one after the other */
@@ -142,7 +144,7 @@ class Checkpoints {
 
   async #tick() {
     const timer = this.#timer;
-    const before = this.#source.spent + this.#changes.spent;
+    const before = this.#allSpent();
     try {
       if (this.#files.directory !== '' && (await this.#changes.hasChanged(this.#source.registries()))) {
         // Without hooks: a hook may expect one call per scrape.
@@ -153,8 +155,12 @@ class Checkpoints {
       debug('no checkpoint: %s', error);
       this.invalidate();
     }
-    this.#costs = [...this.#costs.slice(1), this.#source.spent + this.#changes.spent - before];
+    this.#costs = [...this.#costs.slice(1), this.#allSpent() - before];
     if (timer === this.#timer) this.#wait();
+  }
+
+  #allSpent() {
+    return this.#changes.spent + this.#source.spent + this.#spent;
   }
 
   /** @param {number | undefined} hookTime milliseconds for the hooks; undefined to run none */
@@ -167,7 +173,11 @@ class Checkpoints {
   async #replace(hookTime) {
     if (this.#files.directory === '') return;
     try {
-      await this.#files.replace(hookTime, capture => timedSection('worker:checkpoint', capture));
+      await this.#files.replace(hookTime, capture => {
+        const start = performance.now();
+        timedSection('worker:checkpoint', capture);
+        this.#spent += performance.now() - start;
+      });
     } catch (error) {
       this.invalidate();
       this.#source.countFailure('checkpoint', '', error);

@@ -76,7 +76,7 @@ class SourceFiles {
    * Writes columns that nobody has asked for, in place of those before.
    *
    * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
-   * @param {<R>(capture: () => R) => R} timed runs the capture
+   * @param {(capture: () => void) => void} timed runs the capture, which also writes
    * @throws {Error} what fails; nothing is left of the new file then
    */
   async replace(hookTime, timed) {
@@ -84,9 +84,12 @@ class SourceFiles {
     try {
       await this.#source.prepare(hookTime, {
         onProgress: blocks => file.writeAhead(blocks),
-        capture: ahead => timed(() => file.finish(this.#source.capture(this.#workerId, { ahead }))),
+        capture: ahead =>
+          timed(() => {
+            file.finish(this.#source.capture(this.#workerId, { ahead }));
+            this.#replaced(file);
+          }),
       });
-      this.#replaced(file);
     } finally {
       this.#unfinished = undefined;
       file.discard();

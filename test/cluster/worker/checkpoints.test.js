@@ -15,18 +15,20 @@ function checkpointsByHand(t) {
     timers.push({ run, milliseconds });
     return { unref() {} };
   });
-  // Otherwise the search for changes would take some time, too.
-  t.mock.method(performance, 'now', () => 0);
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
   const registry = new Registry();
   const counter = new Counter({ name: 'done_total', help: 'h', registers: [registry] });
   const state = { counter, cost: 0, written: 0, intervals: () => timers.map(timer => timer.milliseconds) };
   const source = { spent: 0, registries: () => [registry] };
   const files = {
     directory: 'somewhere',
-    replace: async () => {
-      state.written++;
-      source.spent += state.cost;
-    },
+    // The capture also writes the file.
+    replace: async (hookTime, timed) =>
+      timed(() => {
+        state.written++;
+        now += state.cost;
+      }),
   };
   state.checkpoints = new Checkpoints(source, { id: 1 }, files);
   state.next = () => timers.at(-1).run();
