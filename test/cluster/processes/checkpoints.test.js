@@ -17,6 +17,7 @@ it('by default, a killed worker that was never scraped keeps what it had counted
     },
   });
   const id = await cluster.fork();
+  await until(() => cluster.spools().length === 1, 'there is a directory');
   const checkpoints = () => cluster.keptFiles(id).filter(name => name.includes('-r0-'));
   await until(() => checkpoints().length === 1, 'there is a first checkpoint');
   const [first] = checkpoints();
