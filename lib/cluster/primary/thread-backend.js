@@ -18,9 +18,6 @@ const { unref } = require('../../event-loop/timers');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
-const MAX_STARTS = 3;
-const START_PAUSE_MILLISECONDS = 1000;
-
 /** The thread was lost during a scrape: the scrape may be tried again. */
 class ThreadLostError extends Error {}
 
@@ -75,16 +72,13 @@ class ThreadBackend {
    */
   async start() {
     const clean = { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } };
-    for (let starts = 1; ; starts++) {
-      try {
-        await this.#startThread(starts > 1 || 'permission' in process ? {} : clean);
-        return;
-      } catch (error) {
-        if (isOutOfMemory(error) || starts === MAX_STARTS) throw error;
-        debug('the thread does not start, trying with inherited options: %s', error);
-      }
-      // The process may be out of descriptors, for example.
-      if (starts > 1) await new Promise(resolve => setTimeout(resolve, START_PAUSE_MILLISECONDS));
+    if ('permission' in process) return this.#startThread({});
+    try {
+      await this.#startThread(clean);
+    } catch (error) {
+      if (isOutOfMemory(error)) throw error;
+      debug('the thread does not start, trying with inherited options: %s', error);
+      await this.#startThread({});
     }
   }
 
