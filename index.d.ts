@@ -1201,7 +1201,7 @@ export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
 
   /**
    * Pushes at an interval in milliseconds, default that of the constructor. The timer does not keep the
-   * process alive. In a group, call it in each process: the one that aggregates pushes.
+   * process alive. In a group, call it in each process: the leader pushes.
    */
   start(options?: { interval?: number }): void;
 

@@ -104,7 +104,7 @@ class Retirement {
   }
 
   /**
-   * Adds a dead worker's numbers to the retired totals: its last snapshot, or a newer one that it wrote to a
+   * Adds a dead worker's numbers to the retired totals: its last columns, or newer ones that it wrote to a
    * file.
    *
    * @param {number} workerId

@@ -104,7 +104,7 @@ class DigestEncoder {
    * thousand busy summaries would all be encoded again here, in one synchronous section.
    *
    * @param {MetricView} view
-   * @param {boolean} isLast whether this is the last snapshot: then later observations are included
+   * @param {boolean} isLast whether these are the last columns: then later observations are included
    * @returns {ExtraBlock | undefined} undefined for other types
    */
   blockOf(view, isLast) {

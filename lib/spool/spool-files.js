@@ -133,7 +133,7 @@ class SpoolFiles {
   }
 
   /**
-   * Removes all files of a worker, retained ones included. Never throws: what stays goes with the directory.
+   * Removes all files of a worker, its logs included. Never throws: what stays goes with the directory.
    *
    * @param {number} workerId
    */

@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs with the aggregator, in its thread or in place; no files, timers or messages. The numbers of the whole
-// cluster: each worker's last snapshot, the memory of this process's threads, the retired totals of what has
+// cluster: each worker's newest columns, the memory of this process's threads, the retired totals of what has
 // ended, and the families in which all are merged.
 
 const { WorkerSeries } = require('./worker-series');

@@ -1,7 +1,7 @@
 'use strict';
 
 // Maps a source's rows to the family's rows. A row is translated once, by integers: each label value of a
-// source is looked up once in the family's dictionary, and each row once in the family's index.
+// source is looked up once in the family's label dictionary, and each row once in the family's index.
 
 const { setLabel } = require('../series/label-form');
 const { grown } = require('../series/row-array');
@@ -21,7 +21,7 @@ const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
 /**
- * Label sets as integers, by row: those of a decoded dictionary, of a table within an epoch, or of JSON.
+ * Label sets as integers, by row: those of a decoded log, of a table within an epoch, or of JSON.
  *
  * @typedef {object} LabelSets
  * @property {readonly string[]} labelNames

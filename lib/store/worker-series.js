@@ -12,7 +12,7 @@ const { widthOf } = require('../series/layouts');
 const { readJsonMetric } = require('./json-source');
 const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
 const { RowMap } = require('./row-map');
-const { stageDictionary, rowMapOf } = require('./worker-dictionary');
+const { withRecords, rowMapOf } = require('./worker-log');
 const { isValidMetricName } = require('../registry/names');
 
 // Far more than a metric needs.
@@ -38,7 +38,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../source/columns-decoder').ColumnsHeader} ColumnsHeader */
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('./worker-dictionary').WorkerMetric} WorkerMetric */
+/** @typedef {import('./worker-log').WorkerMetric} WorkerMetric */
 
 /** @typedef {Omit<Source, 'rows'> & {metric: WorkerMetric, defaults: [string, string][]}} CheckedEntry */
 
@@ -130,7 +130,7 @@ class WorkerSeries {
     const metrics = from === 0 ? [] : this.#metrics;
     if (rest.length === 0) return metrics;
     const labelCountOf = (/** @type {number} */ metric) => metrics[metric]?.definition.labelNames.length;
-    return stageDictionary(metrics, decodeLog(rest, from === 0 ? log : undefined, labelCountOf));
+    return withRecords(metrics, decodeLog(rest, from === 0 ? log : undefined, labelCountOf));
   }
 
   /**

@@ -253,7 +253,7 @@ describe('the name of the retired totals that is taken', () => {
 });
 
 describe('the files of a process that has died while another one takes over', () => {
-  it('its exit snapshot is on the first page: the one before may have shown it', async t => {
+  it('its last columns are on the first page: the one before may have shown it', async t => {
     await aggregator.close();
     aggregator = await openAggregator(t);
     answer();

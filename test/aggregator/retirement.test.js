@@ -41,7 +41,7 @@ describe('retired totals that cannot be written', () => {
     for (let workerId = 1; workerId <= 50; workerId++) retirement.retire(workerId);
     assert.strictEqual(triesOfNext(0), 1);
     for (let workerId = 51; workerId <= 100; workerId++) {
-      // One whose last snapshot came over IPC is tried at once, but does not add a timer.
+      // One whose last columns came over IPC is tried at once, but does not add a timer.
       retirement.retire(workerId, workerId % 2 ? undefined : { isSnapshotExpected: true, lastSnapshot: '' });
     }
     for (let retry = 1; retry <= 4; retry++) assert.strictEqual(triesOfNext(RETRY_MILLISECONDS), 1);
@@ -83,7 +83,7 @@ describe('retired totals that cannot be written', () => {
   });
 });
 
-it('a last snapshot that came over IPC is written with the totals at once', () => {
+it('last columns that came over IPC are written with the totals at once', () => {
   const { retirement, spool } = retirementWith({});
   retirement.retire(1, { isSnapshotExpected: true, lastSnapshot: 'AAAA' });
   assert.strictEqual(spool.writeAtomically.mock.callCount(), 1);
@@ -102,7 +102,7 @@ it('a dead worker is retired later if the directory cannot be read for want of d
   assert.strictEqual(retirement.retire(3), true);
 });
 
-it('a dead worker is retired later, with its exit snapshot, if the disk has an error at that moment', async t => {
+it('a dead worker is retired later, with its last columns, if the disk has an error at that moment', async t => {
   const directory = makePlace(t);
   const spool = await Spool.open({ directory, fallbacks: [] });
   t.after(() => spool.close());

@@ -174,7 +174,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       assert.deepEqual(samplesOf(textOf(next)), type.lasts ? expected(VALUES[0], lasting) : new Map());
     });
 
-    it('is in the last snapshot of a member of a group', t => {
+    it('is in the last columns of a member of a group', t => {
       const place = makePlace(t);
       const { registry } = workerWith(VALUES[0]);
       const directory = new GroupDirectory(path.join(place, 'd'));

@@ -43,7 +43,7 @@ describe('DigestEncoder, between the encoding of digests and the capture', () =>
     assert.strictEqual(encoder.blockOf(viewOf(summary), false).chunks.length, ROWS);
   });
 
-  test('digests are as they were encoded, and the last snapshot has what was observed since', () => {
+  test('digests are as they were encoded, and the last columns have what was observed since', () => {
     const encoded = encodedSummary();
     encoded.summary.observe({ a: 3 }, 1000);
     assert.deepStrictEqual(meansOf(encoded), each);

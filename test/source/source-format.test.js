@@ -459,7 +459,7 @@ async function richWorker() {
 
 /**
  * A worker's first snapshot, a later one to be damaged, and the text of a store that has applied only the
- * first. `full` says whether the later one has the full dictionary.
+ * first. `full` says whether the later one has the whole log.
  */
 async function firstAndLater({ full }) {
   const worker = await richWorker();

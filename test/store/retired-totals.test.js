@@ -67,7 +67,7 @@ function randomFrom(seed) {
   };
 }
 
-test('retired totals: counters, histograms and summaries of a dead worker are retained, other metrics are dropped', () => {
+test('retired totals: counters, histograms and summaries of a dead worker are kept, other metrics are dropped', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   worker.use(2);
@@ -180,7 +180,7 @@ test('retired totals: a gauge does not get the totals of a counter of the same n
   assert.strictEqual(textOf(store), '\n');
 });
 
-test('retired totals: the digest of a dead worker is retained unless its summary has a sliding window', () => {
+test('retired totals: the digest of a dead worker is kept unless its summary has a sliding window', () => {
   for (const [summary, expected] of [
     [{}, 10],
     [{ maxAgeSeconds: 60, ageBuckets: 3 }, 0],

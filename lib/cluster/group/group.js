@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. The group as AggregatorRegistry uses it: its page, its
-// state, and the exit snapshot of this process.
+// state, and the last columns of this process.
 
 const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');

@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. The process's own numbers, for whichever process
-// leads: answers its requests, and writes the exit snapshot to where the next one will look.
+// leads: answers its requests, and writes the last columns to where the next one will look.
 
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');

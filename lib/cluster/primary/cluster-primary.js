@@ -84,7 +84,7 @@ class ClusterPrimary {
       this.#own = new OwnSnapshots(registries, (...captured) => this.#onOwnSnapshot(...captured));
     else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
-      // Running workers learn where their last snapshot goes, or that there is no directory any more.
+      // Running workers learn where their last columns go, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
       onStarted: () => threads?.share(),

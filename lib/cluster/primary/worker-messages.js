@@ -16,7 +16,7 @@ const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messa
 const { isColumnsNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
-// A last snapshot is in the primary's memory until the worker has died. Three million numbers.
+// Last columns are in the primary's memory until the worker has died. Three million numbers.
 const MAX_LAST_CHARACTERS = 2 ** 25;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */

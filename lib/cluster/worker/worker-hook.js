@@ -114,7 +114,7 @@ function processAsWorker() {
 }
 
 /**
- * Writes the worker's exit snapshot for its primary. Resolves at once in any other process, and if no primary
+ * Writes the worker's last columns for its primary. Resolves at once in any other process, and if no primary
  * has sent a request.
  *
  * @param {number} timeout milliseconds for `collect` hooks

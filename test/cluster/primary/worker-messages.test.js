@@ -10,7 +10,7 @@ const { columnsName } = require('../../../lib/spool/file-names');
 
 const FILE = `w1-r0-${'0'.repeat(24)}.columns`;
 
-it('the last snapshot of a worker over IPC is the newest valid one, and is part of its death', () => {
+it('the last columns of a worker over IPC are the newest valid ones, and are part of its death', () => {
   const messages = new WorkerMessages({ supervisor: {}, requests: {}, onAnswered: () => assert.fail() });
   const record = new WorkerRecord({ id: 1, process: {} });
   const receive = fields => messages.receive(record, { type: LAST, ...fields });

@@ -46,7 +46,7 @@ const totalsOf = samples => ['done_total', 'collected_total'].map(name => sample
 /** A timeout in milliseconds that no test waits for. */
 const LONG = 600_000;
 
-/** Starts a worker and waits until it knows where its last snapshot goes. */
+/** Starts a worker and waits until it knows where its last columns go. */
 async function startWorker(cluster) {
   const id = await cluster.fork();
   await cluster.inWorker(id, ({ state }) => state.welcomed());

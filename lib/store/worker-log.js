@@ -12,7 +12,7 @@ const MAX_ROW_MAPS = 8;
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 
 /**
- * One metric of the worker's dictionary.
+ * One metric of the worker's log.
  *
  * @typedef {object} WorkerMetric
  * @property {Definition} definition
@@ -25,15 +25,15 @@ const MAX_ROW_MAPS = 8;
  */
 
 /**
- * The dictionary with further records of the log. The given one is not changed, because the columns that come
- * with the records may still turn out to be invalid.
+ * What has been read of the log, with further records. What is given is not changed, because the
+ * columns that come with the records may still turn out to be invalid.
  *
  * @param {readonly WorkerMetric[]} present
  * @param {import('../source/log-decoder').LogRecord[]} records
  * @returns {WorkerMetric[]}
- * @throws {SnapshotError} if they do not continue the dictionary
+ * @throws {SnapshotError} if they do not continue the log
  */
-function stageDictionary(present, records) {
+function withRecords(present, records) {
   const metrics = [...present];
   /** @type {Set<WorkerMetric>} made here: their lists may be changed */
   const own = new Set();
@@ -114,11 +114,11 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
 }
 
 /**
- * The label sets of a metric of a dictionary.
+ * The label sets of a metric of a log.
  *
  * @implements {LabelSets}
  */
-class DictionaryLabels {
+class LogLabels {
   #metric;
 
   /** @param {WorkerMetric} metric */
@@ -172,8 +172,8 @@ function rowMapOf(metric, defaults, rowCount) {
     map = new RowMap(defaults);
     metric.maps.set(key, map);
   }
-  map.extend(new DictionaryLabels(metric), rowCount);
+  map.extend(new LogLabels(metric), rowCount);
   return map;
 }
 
-module.exports = { stageDictionary, rowMapOf };
+module.exports = { withRecords, rowMapOf };
