@@ -239,7 +239,7 @@ describe('a thread that ends', () => {
         await cluster.gone(id);
         expected += 100;
         assert.equal(await total(), expected);
-        await until(() => cluster.spooledFiles().length === 0, 'the exit file is removed');
+        await until(() => cluster.spooledFiles().length === 0, 'its files are removed');
         await cluster.run(terminate);
         assert.equal(await total(), expected);
       },

@@ -59,6 +59,8 @@ describe('the page from a worker without a file', () => {
 
 it('a page that a worker cannot read is an error that says why, and status 503', async t => {
   const cluster = await startCluster(t, { workers: 1, worker: counting });
+  // Until it knows the directory, a worker gets the page in a message.
+  await cluster.scrape();
   const failures = await cluster.inWorker(1, async ({ require, state }) => {
     const fs = require('node:fs');
     const { openSync } = fs;
