@@ -27,7 +27,7 @@ const SCENARIOS = [1000, 100_000].flatMap(sets =>
 
 /** `dirtied`, `left`: of the worker's files, and what of it was not removed before it reached the disk. */
 const COLUMNS = {
-  cpu: 'CPU, ms per s',
+  cpu: 'CPU, ms per s of load',
   interval: 'interval, s',
   longest: 'longest section, ms',
   p50: 'delay p50, ms',
@@ -53,7 +53,7 @@ async function primary({ sets, load, checkpoints, directory }) {
   const microseconds = after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system;
   const perSecond = of => (of(after) - of(before)) / SECONDS;
   process.send({
-    cpu: microseconds / 1e3 / SECONDS,
+    cpu: microseconds / 1e3 / (after.done ?? SECONDS),
     interval: median(after.intervals) / 1e3,
     longest: after.longest,
     p50: after.p50,
