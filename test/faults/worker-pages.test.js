@@ -59,7 +59,7 @@ describe('the page from a worker without a file', () => {
 
 it('a page that a worker cannot read is an error that says why, and status 503', async t => {
   const cluster = await startCluster(t, { workers: 1, worker: counting });
-  // Until it knows the directory, a worker gets the page in a message.
+  // While the first thread starts there is no directory, so the page would come in a message.
   await cluster.scrape();
   const failures = await cluster.inWorker(1, async ({ require, state }) => {
     const fs = require('node:fs');
