@@ -14,7 +14,7 @@ const { number, table } = require('../shared/table.js');
 const { Workload } = require('../shared/workload.js');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { ColumnsFile } = require('../../lib/cluster/worker/columns-file');
-const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { Source } = require('../../lib/source/source');
 const { readRegularFile } = require('../../lib/spool/safe-files');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { TEXT } = require('../../lib/exposition/formats');
@@ -80,7 +80,7 @@ async function measure({ kind, changed }, onRepetition) {
   const library = loadLibrary(clientNamed(OURS).key);
   library.register.clear();
   const workload = new Workload(library, { samples: SAMPLES, kind, seed: 1 });
-  const source = new SnapshotSource(() => [library.register]);
+  const source = new Source(() => [library.register]);
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-phases-'));
   const cluster = { store: new ClusterStore(), memory: 1 << 20, phases: new Phases(WARM_UPS) };
   try {

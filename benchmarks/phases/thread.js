@@ -7,7 +7,7 @@ const { Worker, MessageChannel } = require('node:worker_threads');
 const { LABEL_NAMES, labelSet } = require('../shared/label-sets.js');
 const { number } = require('../shared/table.js');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { Source } = require('../../lib/source/source');
 const { capturedFamily } = require('../../lib/exposition/live-family');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { TEXT } = require('../../lib/exposition/formats');
@@ -62,7 +62,7 @@ async function scrape(registry, phases) {
   );
   phases.time('send these texts (structured clone)', () => post(texts, []));
 
-  const source = new SnapshotSource(() => [registry]);
+  const source = new Source(() => [registry]);
   await source.prepare(HOOK_TIME);
   const store = new ClusterStore();
   // Copied, so that later recordings do not change it; the copy is transferred.

@@ -1,7 +1,7 @@
 'use strict';
 
 // What rows have besides their columns. A snapshot has a block of each kind for each metric, in the order of
-// this list. A new kind is added here; what encodes it is in capture/snapshot-source.js, and what merges
+// this list. A new kind is added here; what encodes it is in lib/source/source.js, and what merges
 // it in store/cluster-family.js.
 
 const { SnapshotError } = require('./byte-buffers');

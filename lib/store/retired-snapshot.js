@@ -7,7 +7,7 @@ const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
 const { liveRows } = require('./source-rows');
 const { joined } = require('../source/byte-buffers');
-const { SnapshotSource } = require('../source/snapshot-source');
+const { Source } = require('../source/source');
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
@@ -40,11 +40,11 @@ function encodeRetired(retired, workers, failures) {
     ),
   ];
   const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
-  return wholeSnapshot(new SnapshotSource(() => [registry]), RETIRED_ID);
+  return wholeSnapshot(new Source(() => [registry]), RETIRED_ID);
 }
 
 /**
- * @param {SnapshotSource} source
+ * @param {Source} source
  * @param {number} workerId
  * @returns {Buffer} all that it has, in memory of its own
  */

@@ -6,7 +6,7 @@
 const { isSharedArrayBuffer } = require('node:util/types');
 const { FailureCounts, COLLECT } = require('../source/failure-counts');
 const { checkChunk } = require('../source/shared-log');
-const { warnOfHook } = require('../source/snapshot-source');
+const { warnOfHook } = require('../source/source');
 const { textOf } = require('../options/thrown');
 const { HookRequests } = require('./hook-requests');
 const { isTask } = require('./kernel-tasks');

@@ -6,7 +6,7 @@ const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { Source } = require('../../lib/source/source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
@@ -58,7 +58,7 @@ describe('totals of threads that have ended', () => {
       return hook.promise;
     };
     new Gauge({ name: 'slow', help: 'h', registers: [slow], collect });
-    const source = new SnapshotSource(() => [...retired.registries, slow]);
+    const source = new Source(() => [...retired.registries, slow]);
     const jobs = source.prepare(60_000, {
       capture: ahead => {
         const store = new ClusterStore();
@@ -128,7 +128,7 @@ describe('totals of threads that have ended', () => {
     end(observe().registry);
     const { registry, summary } = observe();
     let merges = 0;
-    const source = new SnapshotSource(() => [...(merges === 0 ? [registry] : []), ...retired.registries]);
+    const source = new Source(() => [...(merges === 0 ? [registry] : []), ...retired.registries]);
     const text = await source.prepare(undefined, {
       // The digests are encoded now, and the numbers are not captured yet.
       onProgress: () => {

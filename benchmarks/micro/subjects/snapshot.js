@@ -140,13 +140,13 @@ function thousandMetrics({ Counter, Gauge, Histogram }) {
 
 /** This library: a binary file, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
-  const { SnapshotSource } = require('../../../lib/source/snapshot-source');
+  const { Source } = require('../../../lib/source/source');
   const { SourceFiles } = require('../../../lib/cluster/worker/source-files');
   const { ClusterStore } = require('../../../lib/store/cluster-store');
   const { runThrough } = require('../../../lib/event-loop/slices');
   const { readRegularFile, readRange } = require('../../../lib/spool/safe-files');
   const { logName } = require('../../../lib/spool/file-names');
-  const source = new SnapshotSource(() => [registry]);
+  const source = new Source(() => [registry]);
   const files = new SourceFiles(source, WORKER_ID);
   files.aimAt(directory);
   const readLog = (log, from, to) => readRange(path.join(directory, logName(WORKER_ID, log)), from, to);

@@ -4,7 +4,7 @@
 // worker's: its id is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have
 // to end before the scrape's deadline, and digests are encoded in slices.
 
-const { SnapshotSource } = require('../../source/snapshot-source');
+const { Source } = require('../../source/source');
 const { hookTime, isLonger } = require('../../source/collect-hooks');
 const { joined } = require('../../source/byte-buffers');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -31,10 +31,10 @@ class OwnSnapshots {
    * @param {() => Iterable<any>} registries
    * @param {(snapshot: Buffer | undefined, isAnswer: boolean, hooksBegan: number) => void} onCaptured gets a
    *   snapshot in memory of its own, undefined if the capture failed; whether scrapes wait for no other one;
-   *   and when its hooks began, see SnapshotSource.prepare()
+   *   and when its hooks began, see Source.prepare()
    */
   constructor(registries, onCaptured) {
-    this.#source = new SnapshotSource(registries);
+    this.#source = new Source(registries);
     this.#onCaptured = onCaptured;
     /**
      * @type {import('../../source/source-log').LogPosition | undefined} what the aggregator has of the log

@@ -17,7 +17,7 @@ const DEFAULT_INTERVAL = 1000;
 /** Of the event loop's time, that checkpoints may take by default. */
 const MAX_SHARE = 0.001;
 
-/** @typedef {import('../../source/snapshot-source').SnapshotSource} SnapshotSource */
+/** @typedef {import('../../source/source').Source} Source */
 /** @typedef {import('../../source/source-log').LogPosition} LogPosition */
 
 class Checkpoints {
@@ -43,7 +43,7 @@ class Checkpoints {
   #writing = Promise.resolve();
 
   /**
-   * @param {SnapshotSource} source
+   * @param {Source} source
    * @param {import('../links/ipc').Link} link to the primary
    * @param {import('./source-files').SourceFiles} files
    */

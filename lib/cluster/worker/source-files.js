@@ -28,7 +28,7 @@ class SourceFiles {
   #unfinished = undefined;
 
   /**
-   * @param {import('../../source/snapshot-source').SnapshotSource} source
+   * @param {import('../../source/source').Source} source
    * @param {number} workerId
    */
   constructor(source, workerId) {

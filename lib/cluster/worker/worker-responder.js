@@ -5,7 +5,7 @@
 // application.
 
 const path = require('node:path');
-const { SnapshotSource } = require('../../source/snapshot-source');
+const { Source } = require('../../source/source');
 const { isOthers } = require('../../spool/safe-files');
 const { Checkpoints } = require('./checkpoints');
 const { SourceFiles } = require('./source-files');
@@ -23,7 +23,7 @@ class WorkerResponder {
   /** @type {Request | undefined} not answered yet */
   #newest = undefined;
   #busy = false;
-  /** When the hooks of the last capture began, see SnapshotSource.prepare(). */
+  /** When the hooks of the last capture began, see Source.prepare(). */
   #hooksBegan = Infinity;
   #files;
   #checkpoints;
@@ -41,7 +41,7 @@ class WorkerResponder {
     this.#link = link;
     this.workerId = link.id;
     this.registries = registries;
-    this.#source = new SnapshotSource(registries);
+    this.#source = new Source(registries);
     this.#files = new SourceFiles(this.#source, link.id);
     this.#checkpoints = new Checkpoints(this.#source, link, this.#files);
   }

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const { Registry, Summary } = require('../../..');
-const { SnapshotSource } = require('../../../lib/source/snapshot-source');
+const { Source } = require('../../../lib/source/source');
 const { Observations } = require('../../../lib/metric/observations');
 const { startCluster } = require('../../fixtures/cluster-harness.js');
 
@@ -70,7 +70,7 @@ describe('many summary series in each worker', () => {
     for (let route = 0; route < SERIES; route++) {
       for (let i = 0; i < 100; i++) summary.observe({ route }, i);
     }
-    const source = new SnapshotSource(() => [registry]);
+    const source = new Source(() => [registry]);
     /** How often others had the event loop meanwhile. */
     const turnsOf = async action => {
       let turns = 0;

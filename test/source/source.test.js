@@ -5,7 +5,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { Source } = require('../../lib/source/source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { LabelIndex } = require('../../lib/series/label-index');
 const { Counter } = require('../../lib/metric/counter');
@@ -94,7 +94,7 @@ for (const [change, act] of [
   ['one that was removed and came back', summary => (summary.remove({ a: 7 }), summary.observe({ a: 7 }, 3))],
   ['a reset', summary => summary.reset()],
 ]) {
-  test(`SnapshotSource: a page is right after ${change} between the encoding of digests and the capture`, async () => {
+  test(`Source: a page is right after ${change} between the encoding of digests and the capture`, async () => {
     const { source, summary, registries } = workerWithDigests();
     registries[1].setDefaultLabels({ second: 'yes' });
     await source.prepare(1000, {
@@ -112,7 +112,7 @@ for (const [change, act] of [
   });
 }
 
-test('SnapshotSource: a capture has no digests to write that were encoded ahead, nor those of a metric that waits for hooks', async () => {
+test('Source: a capture has no digests to write that were encoded ahead, nor those of a metric that waits for hooks', async () => {
   const { source, registries, summary } = workerWithDigests();
   registries.pop();
   let isAsync = false;
@@ -130,7 +130,7 @@ test('SnapshotSource: a capture has no digests to write that were encoded ahead,
   }
 });
 
-test('SnapshotSource: a capture does not encode again the label sets that were encoded ahead', async t => {
+test('Source: a capture does not encode again the label sets that were encoded ahead', async t => {
   const { source, counter, registry } = workerWithMany();
   const store = new ClusterStore();
   await source.prepare(undefined, {
@@ -176,7 +176,7 @@ for (const [name, meanwhile] of [
     },
   ],
 ]) {
-  test(`SnapshotSource: the reader has all label sets if ${name} while the log is encoded`, async () => {
+  test(`Source: the reader has all label sets if ${name} while the log is encoded`, async () => {
     const worker = workerWithMany();
     const store = new ClusterStore();
     const { source, registry } = worker;
@@ -189,7 +189,7 @@ for (const [name, meanwhile] of [
   });
 }
 
-test('SnapshotSource: readers at any position have all label sets after random changes during encoding', async () => {
+test('Source: readers at any position have all label sets after random changes during encoding', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat(2), fc.nat(40)) }) },
     { weight: 2, arbitrary: fc.record({ remove: fc.tuple(fc.nat(2), fc.nat(40)) }) },
@@ -242,7 +242,7 @@ test('SnapshotSource: readers at any position have all label sets after random c
 });
 
 for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.repeat(1e6)]) {
-  test(`SnapshotSource: if get() of a custom metric object fails, it is counted and no other metric is affected (name: ${typeof name})`, async () => {
+  test(`Source: if get() of a custom metric object fails, it is counted and no other metric is affected (name: ${typeof name})`, async () => {
     const { source, registry, counter } = workerWithMany();
     const get = async () => {
       throw { toString: null };
@@ -261,7 +261,7 @@ for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.
 }
 
 for (const bytes of [1e300, NaN, -1, '5', 16n]) {
-  test(`SnapshotSource: after a request with the invalid position ${String(bytes)}, everything is sent, and later requests work`, async () => {
+  test(`Source: after a request with the invalid position ${String(bytes)}, everything is sent, and later requests work`, async () => {
     const { source, registry, counter } = workerWithMany();
     const store = new ClusterStore();
     await captureWith({ source, store });
@@ -317,7 +317,7 @@ for (const [name, meanwhile, shown] of [
     10,
   ],
 ]) {
-  test(`SnapshotSource: a metric that ${name} while another one's hook is waited for`, async () => {
+  test(`Source: a metric that ${name} while another one's hook is waited for`, async () => {
     const worker = workerWithMany();
     const { source, counter, registry } = worker;
     counter.collect = () => {};
@@ -340,7 +340,7 @@ for (const [name, meanwhile, shown] of [
   });
 }
 
-test('SnapshotSource: what is reset while several captures wait is in all of them', async () => {
+test('Source: what is reset while several captures wait is in all of them', async () => {
   const { registry, registries, source } = makeWorker();
   const registers = [registry];
   const counter = new Counter({ name: 'counted_total', help: 'h', registers });
@@ -367,7 +367,7 @@ test('SnapshotSource: what is reset while several captures wait is in all of the
   assert.deepStrictEqual(await Promise.all(waiting), [5, 5]);
 });
 
-test('SnapshotSource: a metric whose properties cannot be read costs itself only, and is counted', async () => {
+test('Source: a metric whose properties cannot be read costs itself only, and is counted', async () => {
   const { registry, source } = makeWorker();
   const store = new ClusterStore();
   const registers = [registry];
@@ -392,10 +392,10 @@ test('SnapshotSource: a metric whose properties cannot be read costs itself only
   assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
 });
 
-test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs its metric only', () => {
+test('Source: under NODE_DEBUG, an error that cannot be printed costs its metric only', () => {
   const program = `
     const { Counter, Gauge, Registry } = require('./index');
-    const { SnapshotSource } = require('./lib/source/snapshot-source');
+    const { Source } = require('./lib/source/source');
     const { metricsResponse } = require('./index');
     const registry = new Registry();
     const failing = () => { throw new Error('it cannot be printed'); };
@@ -404,7 +404,7 @@ test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs it
     const collect = () => { throw odd; };
     new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
     new Gauge({ name: 'odd', help: 'h', registers: [registry], collect });
-    const source = new SnapshotSource(() => [registry]);
+    const source = new Source(() => [registry]);
     const capture = ahead => source.captureWithLog(1, undefined, { ahead }).bytes > 0;
     const request = new Request('http://localhost/metrics');
     source.prepare(1000, { capture })
@@ -417,7 +417,7 @@ test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs it
   assert.match(String(stderr), /failed: %O \(with a value that cannot be printed\)/);
 });
 
-test('SnapshotSource: a default label that was made invalid in place costs itself only, and is counted', async () => {
+test('Source: a default label that was made invalid in place costs itself only, and is counted', async () => {
   const { registry, source } = makeWorker();
   const store = new ClusterStore();
   const labels = { a: 'x' };
@@ -459,7 +459,7 @@ test('capture: metrics that a hook removes are shown once more, as by prom-clien
   }
 });
 
-test('SnapshotSource: failures of more metrics than are counted by name are counted together', async () => {
+test('Source: failures of more metrics than are counted by name are counted together', async () => {
   const { source } = makeWorker();
   const store = new ClusterStore();
   for (let i = 0; i < 1100; i++) source.countFailure('collect', `metric_${i}`, 'it failed');
@@ -476,7 +476,7 @@ for (const [when, isFirstCaptured] of [
   ['while both wait', false],
   ['after the first has ended', true],
 ]) {
-  test(`SnapshotSource: two captures that wait for hooks have what is reset ${when}`, async () => {
+  test(`Source: two captures that wait for hooks have what is reset ${when}`, async () => {
     const { registry, registries, source } = makeWorker();
     const counter = new Counter({ name: 'c', help: 'c', registers: [registry] });
     const hooks = [];
@@ -484,7 +484,7 @@ for (const [when, isFirstCaptured] of [
     new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
     counter.inc(7);
     // A worker that is also the member of a group has two sources.
-    const sources = [source, new SnapshotSource(() => registries)];
+    const sources = [source, new Source(() => registries)];
     const captures = sources.map(each =>
       each.prepare(60_000, {
         capture: ahead => bytesOf(each.captureWithLog(WORKER, undefined, { ahead })),
@@ -507,7 +507,7 @@ for (const [when, isFirstCaptured] of [
   });
 }
 
-test('SnapshotSource: a label set that ages while a capture waits is removed once', async t => {
+test('Source: a label set that ages while a capture waits is removed once', async t => {
   t.mock.timers.enable({ apis: ['Date'], now: 0 });
   const { registry, source } = makeWorker();
   const window = { maxAgeSeconds: 10, ageBuckets: 2, pruneAgedBuckets: true };
@@ -529,7 +529,7 @@ test('SnapshotSource: a label set that ages while a capture waits is removed onc
   assert.deepStrictEqual(countsOf(await summary.get()), [['new', 2]]);
 });
 
-test("SnapshotSource: the first failure of a metric's collect hook is a process warning with its error", async t => {
+test("Source: the first failure of a metric's collect hook is a process warning with its error", async t => {
   const warnings = [];
   t.mock.method(process, 'emitWarning', (text, { code }) => warnings.push([text, code]));
   const { source, registry } = makeWorker();

@@ -42,7 +42,7 @@ const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
  */
 const ENCODERS = { digestOf: DigestEncoder, exemplars: ExemplarEncoder };
 
-class SnapshotSource {
+class Source {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
   #extras = EXTRAS.map(({ name }) => new ENCODERS[name]());
@@ -271,7 +271,7 @@ class SnapshotSource {
    *
    * @param {number} workerId
    * @param {LogPosition | undefined} position what the reader has of the log, from a message
-   * @param {Parameters<SnapshotSource['capture']>[1]} [options] those of capture()
+   * @param {Parameters<Source['capture']>[1]} [options] those of capture()
    * @returns {import('./columns-encoder').EncodedColumns}
    */
   captureWithLog(workerId, position, options) {
@@ -392,4 +392,4 @@ function* compactionSteps(views) {
   }
 }
 
-module.exports = { SnapshotSource, warnOfHook };
+module.exports = { Source, warnOfHook };
