@@ -109,22 +109,6 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(living);
   });
 
-  it('the directory of snapshot files is removed, and the leader is killed after the next page: its counts and those of the dead are there', async () => {
-    // No process writes a checkpoint.
-    group.option = { group: 'test', checkpointInterval: 60_000 };
-    const processes = await group.startMany(3);
-    await count(processes);
-    const { leader, others } = await group.roles();
-    await checkPages(others);
-    await others[0].kill();
-    await group.until(samples => samples.get('open') === 2);
-    removeWhileUsed(group.spool);
-    await count(group.running);
-    await checkPages([others[1]]);
-    await leader.kill();
-    await checkPages([others[1]]);
-  });
-
   it('a leader that aggregates in place is killed: what was on a page is not lost', async () => {
     group.option = { group: 'test', inPlace: true, checkpointInterval: 60_000 };
     await count(await group.startMany(2));
