@@ -18,7 +18,9 @@ const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 class SourceFiles {
   #source;
   #workerId;
-  /** What the file has of the log. */
+  /** The last directory that was not ''. */
+  #place = '';
+  /** What the file there has of the log. */
   #log = { name: '', length: 0 };
   /** @type {string[]} names of logs that no columns need any more, once the next ones are complete */
   #oldLogs = [];
@@ -40,8 +42,10 @@ class SourceFiles {
 
   /** @param {string} directory '' for none */
   aimAt(directory) {
-    if (directory === this.directory) return;
     this.directory = directory;
+    // The log goes on if the same directory is written again, after an answer in a message.
+    if (directory === '' || directory === this.#place) return;
+    this.#place = directory;
     this.#log = { name: '', length: 0 };
     this.#oldLogs = [];
     this.#last = { asked: '', unasked: '' };
@@ -54,9 +58,9 @@ class SourceFiles {
    * @returns {ColumnsFile} empty
    */
   start(requestId) {
-    // Of a log that goes on in memory only, a file would lack the beginning.
+    // Of a log that has gone on in memory only, the file would lack a part.
     const { log } = this.#source;
-    if (log.name !== this.#log.name && log.start > 0) log.restart();
+    if (log.start > (log.name === this.#log.name ? this.#log.length : 0)) log.restart();
     const name = columnsName(this.#workerId, requestId);
     return new ColumnsFile(this.directory, name, minBytes => this.#writeLog(minBytes));
   }

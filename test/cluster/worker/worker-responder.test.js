@@ -165,3 +165,21 @@ it('a log that somebody has removed is written anew', async t => {
   assert.notEqual((await answer(3)).file, undefined);
   assert.equal(logs().length, 1);
 });
+
+it('after an answer in a message, the file of the log goes on', async t => {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const directory = makePlace(t);
+  for (const [i, place] of [directory, '', directory, '', directory].entries()) {
+    counter.inc({ a: i });
+    responder.receive({ type: REQUEST, requestId: i + 1, directory: place, checkpointInterval: 0 });
+    while (!sent.some(({ requestId }) => requestId === i + 1))
+      await new Promise(resolve => setImmediate(resolve));
+    const { file, reason } = sent.at(-1);
+    assert.equal(file === undefined, place === '', reason);
+  }
+  assert.equal(fs.readdirSync(directory).filter(name => name.endsWith('.log')).length, 1);
+});
