@@ -154,7 +154,12 @@ function numberIn(path) {
 
 /** @param {string} path */
 function isThere(path) {
-  return require('fs').existsSync(path);
+  try {
+    return require('fs').existsSync(path);
+  } catch {
+    // Deno, without the permission to read it.
+    return false;
+  }
 }
 
 module.exports = { cgroupReader };

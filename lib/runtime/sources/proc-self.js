@@ -15,7 +15,13 @@ const DIRECTORY = '/proc/self';
  * @returns {boolean} whether it exists. Needs no file descriptor, so it works when the process has none left.
  */
 function isOnProcSelf(name) {
-  return process.platform === 'linux' && require('fs').existsSync(`${DIRECTORY}/${name}`);
+  if (process.platform !== 'linux') return false;
+  try {
+    return require('fs').existsSync(`${DIRECTORY}/${name}`);
+  } catch {
+    // Deno, without the permission to read it.
+    return false;
+  }
 }
 
 /**
