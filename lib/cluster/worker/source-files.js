@@ -46,6 +46,8 @@ class SourceFiles {
     // The log goes on if the same directory is written again, after an answer in a message.
     if (directory === '' || directory === this.#place) return;
     this.#place = directory;
+    // The files may have been moved there: the one of this log is another leader's to remove.
+    if (this.#log.name === this.#source.log.name) this.#source.log.restart();
     this.#log = { name: '', length: 0 };
     this.#oldLogs = [];
     this.#last = { asked: '', unasked: '' };
@@ -153,7 +155,7 @@ class SourceFiles {
         fs.closeSync(descriptor);
       }
     } catch (error) {
-      if (isNew) this.#remove(name);
+      if (isNew && /** @type {any} */ (error).code !== 'EEXIST') this.#remove(name);
       // Somebody has removed it: next time it is written anew, or another one.
       else if (/** @type {any} */ (error).code === 'ENOENT') this.#log = { name: '', length: 0 };
       throw error;

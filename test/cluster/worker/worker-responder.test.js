@@ -183,3 +183,28 @@ it('after an answer in a message, the file of the log goes on', async t => {
   }
   assert.equal(fs.readdirSync(directory).filter(name => name.endsWith('.log')).length, 1);
 });
+
+it('in a directory to which its files were moved, a worker begins another log, and leaves the one before', async t => {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const place = makePlace(t);
+  const [first, second] = ['first', 'second'].map(name => path.join(place, name));
+  const answer = async (requestId, directory) => {
+    counter.inc({ a: requestId });
+    responder.receive({ type: REQUEST, requestId, directory, checkpointInterval: 0 });
+    while (!sent.some(message => message.requestId === requestId))
+      await new Promise(resolve => setImmediate(resolve));
+    assert.equal(sent.at(-1).reason, undefined);
+  };
+  fs.mkdirSync(first);
+  await answer(1, first);
+  fs.renameSync(first, second);
+  const before = fs.readdirSync(second);
+  await answer(2, second);
+  const after = fs.readdirSync(second);
+  for (const name of before) assert.ok(after.includes(name), name);
+  assert.equal(after.length, 4);
+});
