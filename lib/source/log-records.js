@@ -21,6 +21,7 @@ const OVERFLOW = 12; // metric, number of the memory of its count, byte offset
 const DIGESTS = 13; // metric, number of the memory: the next block of its digests
 const DIGEST = 14; // metric, row, slice, number of its block, offset and lengths of its place, in float64
 const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
+const READ = 16; // metric; what get() of a custom metric object has returned, as text
 
 module.exports = {
   REGISTRY,
@@ -38,4 +39,5 @@ module.exports = {
   DIGESTS,
   DIGEST,
   EXEMPLAR,
+  READ,
 };

@@ -22,6 +22,7 @@ const {
   DIGESTS,
   DIGEST,
   EXEMPLAR,
+  READ,
 } = require('./log-records');
 
 const MOST_SHIFT = 20;
@@ -188,6 +189,15 @@ class MirrorCustomMetric {
     this.name = name;
     this.#number = number;
     this.#hookOf = hookOf;
+  }
+
+  /**
+   * @param {LogReader} record
+   * @throws {Error} if it is not one of a custom metric object
+   */
+  apply(record) {
+    if (record.kind !== READ) throw new Error('a record is of an unknown kind');
+    this.text = record.text;
   }
 
   /** @throws {Error} if it cannot be read */

@@ -28,13 +28,11 @@ const RECORDS_PER_STEP = 128;
  */
 
 /**
- * What a thread has sent: chunks of its log, memory by number, and what custom metric objects have, as JSON,
- * by their number.
+ * What a thread has sent: chunks of its log, and memory by number.
  *
  * @typedef {object} SharedParts
  * @property {SharedArrayBuffer[]} [chunks]
  * @property {[number: number, memory: SharedArrayBuffer][]} [memories]
- * @property {[number: number, json: string][]} [customs]
  */
 
 /**
@@ -54,11 +52,6 @@ class ThreadMirror {
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
-  /**
-   * @type {{end: number, number: number, json: string}[]} what custom metric objects have, to be applied
-   *   after the records up to there
-   */
-  #customs = [];
   #isBroken = false;
 
   /** @param {import('./mirror-metric').HookOf} [hookOf] */
@@ -76,13 +69,10 @@ class ThreadMirror {
    *
    * @param {SharedParts} parts
    */
-  add({ chunks = [], memories = [], customs = [] }) {
+  add({ chunks = [], memories = [] }) {
     this.#guard(() => {
       for (const chunk of chunks) this.#log.add(chunk);
       for (const [number, memory] of memories) this.#memories.set(number, memory);
-      // It is applied after the records that the thread has published before.
-      const end = this.#log.published;
-      for (const [number, json] of customs) this.#customs.push({ end, number, json });
     });
   }
 
@@ -94,12 +84,6 @@ class ThreadMirror {
   *read() {
     const end = this.#log.published;
     while (this.#log.skipped < end && this.#readSome()) yield;
-    while (this.#customs.length > 0 && this.#customs[0].end <= this.#log.skipped) {
-      const { number, json } = /** @type {any} */ (this.#customs.shift());
-      // It may have been dropped since.
-      const metric = this.#metrics.get(number)?.metric;
-      if (metric instanceof MirrorCustomMetric) metric.text = json;
-    }
   }
 
   /** @returns {boolean} whether there may be more records */
@@ -167,7 +151,7 @@ class ThreadMirror {
         break;
       default: {
         const metric = this.#metrics.get(number)?.metric;
-        if (!(metric instanceof MirrorMetric)) throw new Error('a metric is unknown');
+        if (metric === undefined) throw new Error('a metric is unknown');
         metric.apply(record, this.#memories);
       }
     }

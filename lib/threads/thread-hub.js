@@ -14,7 +14,6 @@ const { MemberThreads } = require('./member-threads');
 const { ownTask, isRunning } = require('./kernel-tasks');
 const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 
-/** Also where `process` is a copy without events, as in Jest. */
 const THREAD_CREATED = 'worker_threads';
 
 /** @typedef {import('../cluster/primary/cluster-primary').ClusterPrimary} ClusterPrimary */
@@ -67,7 +66,6 @@ class ThreadHub {
     this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
     replaceCurrent(worker, this);
-    process.on('worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
     const hello = new worker.BroadcastChannel(helloOf(this.#scope));
@@ -166,24 +164,17 @@ class ThreadHub {
   close() {
     this.#isClosed = true;
     leaveCurrent(worker, this);
-    process.removeListener('worker', this.#follow);
     diagnosticsChannel.unsubscribe(THREAD_CREATED, this.#onThread);
     this.#inbox.close();
     for (const record of this.#threads.values()) this.#remove(record);
   }
 
-  #onThread = (/** @type {any} */ message) => this.#follow(message.worker);
-
-  /** @param {import('node:worker_threads').Worker} thread */
-  #follow = thread => {
+  #onThread = (/** @type {any} */ { worker: thread }) => {
     const { threadId } = thread;
-    if (this.#isClosed || this.#followed.has(threadId)) return;
     this.#followed.set(threadId, new WeakRef(thread));
     thread.once('exit', () => {
       this.#receiveAll();
       this.#followed.delete(threadId);
-      // A closed hub has none.
-      for (const record of this.#threads.values()) if (record.threadId === threadId) this.#retire(record);
     });
   };
 
@@ -194,10 +185,7 @@ class ThreadHub {
     const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
     // What they had sent before.
     if (ended.length > 0) this.#takeAll();
-    for (const record of ended) {
-      this.#followed.delete(record.threadId);
-      this.#retire(record);
-    }
+    for (const record of ended) this.#retire(record);
     this.#sendAll();
   }
 
@@ -334,9 +322,7 @@ class ThreadHub {
 
   /** @param {ThreadRecord} record */
   #show(record) {
-    const parts = record.takeAll();
-    if (this.#isAggregated) this.#primary()?.sendThread('share', record.number, parts);
-    this.#members?.share(record, parts);
+    this.#share(record, record.takeAll());
   }
 
   /** Messages of one turn are sent together. */
@@ -355,7 +341,14 @@ class ThreadHub {
   /** @param {ThreadRecord} record */
   #send(record) {
     const parts = record.takeUnsent();
-    if (parts === undefined) return;
+    if (parts !== undefined) this.#share(record, parts);
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {ThreadParts} parts
+   */
+  #share(record, parts) {
     if (this.#isAggregated) this.#primary()?.sendThread('share', record.number, parts);
     this.#members?.share(record, parts);
   }

@@ -15,7 +15,7 @@ const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('../source/shared-log');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
-const { REGISTRY, DEFINE, CUSTOM, DROP } = require('../source/log-records');
+const { REGISTRY, DEFINE, CUSTOM, DROP, READ } = require('../source/log-records');
 const { stringifyJson } = require('../source/columns-encoder');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -73,6 +73,8 @@ class ThreadPublisher {
   /** @type {Map<any, Followed>} by registry */
   #followed = new Map();
   #nextNumber = 0;
+  /** @type {WeakMap<any, string>} what get() of custom metric objects has returned, as JSON */
+  #customs = new WeakMap();
   #isPublishingChanges = false;
   /** How much memory was sent since open(). */
   #sentBytes = 0;
@@ -248,6 +250,8 @@ class ThreadPublisher {
     registry.metrics.set(metric, published);
     if (view === undefined) {
       this.#append(CUSTOM, [number, registry.number], nameOf(metric));
+      const json = this.#customs.get(metric);
+      if (json !== undefined) this.#append(READ, [number], json);
       this.#announceHook(published);
       return;
     }
@@ -361,7 +365,7 @@ class ThreadPublisher {
   }
 
   /**
-   * Runs the `collect` hooks, and sends what custom metric objects have.
+   * Runs the `collect` hooks, and publishes what custom metric objects have.
    *
    * @param {any} message of the hub
    */
@@ -371,13 +375,11 @@ class ThreadPublisher {
     try {
       /** @type {Map<string, string>} */
       const failed = new Map();
-      /** @type {[number, string][]} */
-      const customs = [];
       const running = timedSection('thread:hooks', () => {
         this.#link.send({ started: request });
         this.#sync();
-        const hooks = this.#all().map(({ metric, number, table }) =>
-          table === undefined ? customHook(metric, json => customs.push([number, json])) : metric,
+        const hooks = this.#all().map(({ metric, table }) =>
+          table === undefined ? this.#customHook(metric) : metric,
         );
         return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, (name, reason) =>
           failed.set(String(name), textOf(reason)),
@@ -387,11 +389,39 @@ class ThreadPublisher {
       // This thread has left meanwhile, or joins again: the hub does not wait for the answer any more.
       if (this.#log !== log) return;
       for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
-      this.#link.send({ answer: request, failed: [...failed], customs });
+      this.#link.send({ answer: request, failed: [...failed] });
+      this.#shorten();
     } catch (error) {
       debug('this thread cannot answer: %O', error);
-      this.#guard(() => this.#link.send({ answer: request, failed: [], customs: [] }));
+      this.#guard(() => this.#link.send({ answer: request, failed: [] }));
     }
+  }
+
+  /**
+   * Treats get() of a custom metric object as a `collect` hook.
+   *
+   * @param {any} metric
+   */
+  #customHook(metric) {
+    const collect = async () => {
+      const json = await metric.get();
+      if (json != null) this.#publishCustom(metric, stringifyJson(json));
+    };
+    return { name: nameOf(metric), collect };
+  }
+
+  /**
+   * @param {any} metric
+   * @param {string} json
+   */
+  #publishCustom(metric, json) {
+    if (this.#customs.get(metric) === json) return;
+    this.#customs.set(metric, json);
+    this.#guard(() => {
+      // It may be in several registries, or have been removed since.
+      for (const published of this.#all())
+        if (published.metric === metric) this.#append(READ, [published.number], json);
+    });
   }
 }
 
@@ -424,22 +454,6 @@ function leaveOut(error) {
  */
 function nameOf({ name }) {
   return typeof name === 'string' ? name : '';
-}
-
-/**
- * Treats get() of a custom metric object as a `collect` hook.
- *
- * @param {any} metric
- * @param {(json: string) => void} onRead
- */
-function customHook(metric, onRead) {
-  return {
-    name: nameOf(metric),
-    collect: async () => {
-      const json = await metric.get();
-      if (json != null) onRead(stringifyJson(json));
-    },
-  };
 }
 
 module.exports = { ThreadPublisher, warnOfMissing };

@@ -24,8 +24,6 @@ class ThreadRecord {
   #chunks = [];
   /** @type {[number: number, memory: SharedArrayBuffer][]} */
   #memories = [];
-  /** @type {Map<number, string>} what custom metric objects have, as JSON */
-  #customs = new Map();
   /** @type {Map<number, string>} names of metrics with hooks, by number */
   #hooked = new Map();
   #failures = new FailureCounts();
@@ -62,7 +60,7 @@ class ThreadRecord {
    * @param {any} message
    * @throws {TypeError} if it is not valid
    */
-  add({ chunk, memory, memoryNumber, customs = [], hook, unhook }) {
+  add({ chunk, memory, memoryNumber, hook, unhook }) {
     if (isSharedArrayBuffer(chunk)) {
       checkChunk(chunk);
       this.#chunks.push(chunk);
@@ -72,13 +70,8 @@ class ThreadRecord {
       this.#memories.push([memoryNumber, memory]);
       (this.#unsent.memories ??= []).push([memoryNumber, memory]);
     }
-    for (const [number, json] of customs) {
-      this.#customs.set(number, String(json));
-      (this.#unsent.customs ??= []).push([number, String(json)]);
-    }
     if (hook !== undefined) this.#hooked.set(hook[0], String(hook[1]));
     this.#hooked.delete(unhook);
-    this.#customs.delete(unhook);
   }
 
   /** @returns {ThreadParts | undefined} what was not taken yet */
@@ -91,8 +84,11 @@ class ThreadRecord {
   /** @returns {ThreadParts} */
   takeAll() {
     this.#unsent = {};
-    const [chunks, memories, customs] = [this.#chunks, this.#memories, [...this.#customs]];
-    return { chunks: [...chunks], memories: [...memories], customs, failures: this.#failures.entries };
+    return {
+      chunks: [...this.#chunks],
+      memories: [...this.#memories],
+      failures: this.#failures.entries,
+    };
   }
 
   /**

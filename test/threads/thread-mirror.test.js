@@ -13,7 +13,7 @@ const { Counter, Gauge, Histogram, Registry, Summary, WorkerRegistry } = require
 const { runThrough } = require('../../lib/event-loop/slices');
 const { Observations, centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
-const { inboxOf } = require('../../lib/threads/thread-messages');
+const { channelOf, inboxOf } = require('../../lib/threads/thread-messages');
 const { SharedDigests } = require('../../lib/threads/shared-digests');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
@@ -133,7 +133,11 @@ describe('the metrics of a thread as its reader sees them', () => {
   }
 
   function receive() {
-    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) apply(received.message);
+    const messages = [];
+    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;)
+      messages.push(received.message);
+    messages.forEach(apply);
+    return messages;
   }
 
   /** Reads what was published, a few records at a time, and returns the sum after each time. */
@@ -231,6 +235,29 @@ describe('the metrics of a thread as its reader sees them', () => {
     const sums = read();
     assert.equal(sums.at(-1), 100);
     for (const sum of sums) assert.ok(sum <= 100, String(sums));
+  });
+
+  it('what a custom metric object had is shown until it has something else, also if all is published again', async () => {
+    let value = 1;
+    const get = async () => ({ name: 'custom', help: 'h', type: 'gauge', values: [{ value, labels: {} }] });
+    registries[0].registerMetric(/** @type {any} */ ({ name: 'custom', get }));
+    publish();
+    const shown = () => {
+      read();
+      const [, custom] = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray();
+      return custom.json.values[0].value;
+    };
+    for (value of [1, 1, 2]) {
+      const [{ thread }] = receive();
+      const hub = new BroadcastChannel(channelOf(thread));
+      hub.postMessage({ request: 'of a scrape' });
+      const isAnswer = (/** @type {any} */ { answer }) => answer !== undefined;
+      while (!receive().some(isAnswer)) await turn();
+      hub.close();
+      assert.equal(shown(), value);
+      publisher?.open();
+    }
+    assert.equal(shown(), 2);
   });
 
   it('a metric that is removed and registered again is published again', () => {

@@ -578,7 +578,7 @@ describe('unusual threads', () => {
       inbox.postMessage({
         thread,
         extras: { digests: [[0, 0, new Float64Array(3)]] },
-        customs: i,
+        hook: i,
         failed: 5,
       });
       if (i % 3 === 0) inbox.postMessage({ thread, ended: true });

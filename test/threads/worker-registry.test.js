@@ -433,7 +433,7 @@ describe('WorkerRegistry', () => {
       { thread: 'x' },
       { thread: 'x', join: bad, listening: new SharedArrayBuffer(4), threadId: 99, published: true },
       { thread: 'x', memory: bad, memoryNumber: {} },
-      { thread: 'x', customs: [3], ended: 'yes' },
+      { thread: 'x', hook: 3, ended: 'yes' },
       {
         thread: 'y',
         join: new SharedArrayBuffer(1),
