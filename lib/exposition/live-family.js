@@ -81,6 +81,7 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
     labelText: (row, marked) => (marked ? markedOnes : own).text(row),
     quantileValues,
     exemplarAt,
+    starts: table.starts === undefined ? undefined : table,
   };
 }
 

@@ -38,6 +38,8 @@ const NOTHING = [];
  * @property {(row: number) => string | undefined} [sampleName] if each row is one number with a name of its
  *   own, or with the family's if that is empty
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
+ * @property {{startAt: (row: number) => number}} [starts] when a row began to count, seconds since 1970; 0 if
+ *   that is unknown
  * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
  * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed

@@ -9,7 +9,7 @@ const { VIEW, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { debug } = require('../options/debug-log');
 const { adviseOnce, warnOfCall } = require('../options/warnings');
 const { explainedError, printed } = require('../options/explained-error');
-const { kindOf, kindOfType, samplesOf } = require('../series/layouts');
+const { kindOf, kindOfType, samplesOf, isLasting } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -282,10 +282,13 @@ function addToRegistries(metric) {
 function createTable(metric, width) {
   const { name, labelNames } = metric;
   const limit = maxSeriesOf(metric);
-  if (limit === Infinity) return new SeriesTable(labelNames, width);
-  return new SeriesTable(labelNames, width, limit, () =>
-    debug('%s has its %d series: other label sets are recorded as overflow', name, limit),
-  );
+  const onFull = () => debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
+  const table =
+    limit === Infinity
+      ? new SeriesTable(labelNames, width)
+      : new SeriesTable(labelNames, width, limit, onFull);
+  if (isLasting(metric.type)) table.starts = 0;
+  return table;
 }
 
 /**

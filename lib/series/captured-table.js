@@ -1,5 +1,7 @@
 'use strict';
 
+const { startOf, startsByRow } = require('./row-starts');
+
 /** @typedef {import('./label-index').LabelIndex} LabelIndex */
 
 /**
@@ -21,6 +23,13 @@ class CapturedTable {
     this.liveCount = table.liveCount;
     this.order = table.order?.slice(0, table.orderLength);
     this.orderLength = table.orderLength;
+    const { starts } = table;
+    this.starts = typeof starts === 'object' ? startsByRow(starts, table.rowCount) : starts;
+  }
+
+  /** @param {number} row */
+  startAt(row) {
+    return startOf(this.starts ?? 0, row);
   }
 
   /** @returns {Generator<number>} */

@@ -10,6 +10,7 @@ const { MISSING } = require('./label-dictionary');
 const { RowForms } = require('./label-form');
 const { growPages, pageShiftOf } = require('./number-pages');
 const { grown } = require('./row-array');
+const { RowStarts, startOf } = require('./row-starts');
 
 const ROWS_PER_STEP = 32;
 
@@ -45,6 +46,8 @@ class Compaction {
     this.pages = [];
     this.pageShift = pageShiftOf(table.width);
     this.rowForms = new RowForms();
+    /** As of finish(). */
+    this.starts = table.starts;
   }
 
   /**
@@ -67,6 +70,9 @@ class Compaction {
   finish() {
     const table = this.#table;
     const move = table.listener?.startMove();
+    const { starts } = table;
+    const moved = typeof starts === 'object' ? new RowStarts(new Int32Array(this.index.rowCount)) : undefined;
+    this.starts = moved ?? starts;
     const live = new LiveRows(table.liveCount);
     let isInOrder = true;
     for (const old of table.liveRows()) {
@@ -75,6 +81,7 @@ class Compaction {
       live.append(row);
       this.#copyNumbers(old, row);
       this.rowForms.set(row, table.formOf(old));
+      moved?.set(row, startOf(/** @type {RowStarts} */ (starts), old));
       move?.copy(old, row);
     }
     move?.finish(this.index.rowCount);

@@ -11,6 +11,7 @@ const { Compaction } = require('./compaction');
 const { SeriesLimit } = require('./series-limit');
 const { numbersInBlock } = require('./number-blocks');
 const { firstPage, growPages, pageShiftOf } = require('./number-pages');
+const { startOf, startsByRow } = require('./row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 
@@ -90,6 +91,8 @@ class SeriesTable {
     this.generation = 0;
     /** Rises with each row that is set to zero. NaN if another thread sets them. */
     this.resets = 0;
+    /** @type {import('./row-starts').Starts | undefined} undefined if nobody asks when rows began to count */
+    this.starts = undefined;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
@@ -308,6 +311,26 @@ class SeriesTable {
     this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
+    if (this.starts !== undefined) this.setStart(row, secondNow());
+  }
+
+  /**
+   * @param {number} row
+   * @returns {number} when it began to count, seconds since 1970; 0 if that is unknown
+   */
+  startAt(row) {
+    return startOf(this.starts ?? 0, row);
+  }
+
+  /**
+   * @param {number} row a live one of a table with `starts`
+   * @param {number} second since 1970 in which it began to count
+   */
+  setStart(row, second) {
+    const { starts = 0 } = this;
+    if (typeof starts !== 'number') starts.set(row, second);
+    else if (this.liveCount === 1) this.starts = second;
+    else if (starts !== second) (this.starts = startsByRow(starts, this.rowCount)).set(row, second);
   }
 
   /**
@@ -388,6 +411,7 @@ class SeriesTable {
     if (this.live !== undefined) this.live.append(row);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
+    if (this.starts !== undefined) this.setStart(row, secondNow());
     if (this.listener !== undefined) this.listener.rowStarted(row);
   }
 
@@ -409,6 +433,7 @@ class SeriesTable {
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;
     this.forms.rows = compaction.rowForms;
+    this.starts = compaction.starts;
     this.pages = pages;
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
@@ -420,6 +445,11 @@ class SeriesTable {
     this.generation++;
     this.listener?.renumbered?.();
   }
+}
+
+/** @returns {number} of it, as an unsigned integer */
+function secondNow() {
+  return (Date.now() / 1000) >>> 0;
 }
 
 /** @param {Labels} labels */

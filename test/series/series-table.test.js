@@ -8,6 +8,7 @@ const { SeriesHandle } = require('../../lib/series/series-handle');
 const { Registry } = require('../../lib/registry/registry');
 const { Counter } = require('../../lib/metric/counter');
 const { Gauge } = require('../../lib/metric/gauge');
+const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { viewOf } = require('../../lib/registry/metric-view');
 
@@ -400,4 +401,79 @@ test('label names that are added between the steps of a compaction end it', () =
     ],
     3,
   ]);
+});
+
+test('a row has the second of its first use, and of each time it starts from zero again', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 5_000_999 });
+  const registers = [new Registry()];
+  const options = { name: 'm', help: 'h', labelNames: ['a'], registers };
+  for (const Type of [Counter, Histogram, Summary]) {
+    registers[0].clear();
+    t.mock.timers.setTime(5_000_999);
+    const metric = new Type(options);
+    const record = metric.inc?.bind(metric) ?? (labels => metric.observe(labels, 1));
+    const { table } = viewOf(metric);
+    const starts = () => Array.from(table.liveRows(), row => [table.labelsOf(row).a, table.startAt(row)]);
+    record({ a: 'x' });
+    record({ a: 'y' });
+    // Most tables need no more than this.
+    assert.strictEqual(table.starts, 5000);
+    t.mock.timers.tick(1000);
+    record({ a: 'z' });
+    record({ a: 'x' });
+    assert.deepStrictEqual(starts(), Object.entries({ x: 5000, y: 5000, z: 5001 }), metric.type);
+    const captured = table.captured();
+    t.mock.timers.tick(1000);
+    metric.remove('y');
+    record({ a: 'y' });
+    metric.zero?.({ a: 'z' });
+    assert.deepStrictEqual(starts(), Object.entries({ x: 5000, z: metric.zero ? 5002 : 5001, y: 5002 }));
+    assert.deepStrictEqual(
+      [0, 1, 2].map(row => captured.startAt(row)),
+      [5000, 5000, 5001],
+    );
+    t.mock.timers.tick(1000);
+    metric.reset();
+    t.mock.timers.tick(1000);
+    record({ a: 'y' });
+    // A summary's series stay.
+    const after = Type === Summary ? { x: 5003, z: 5003, y: 5003 } : { y: 5004 };
+    assert.deepStrictEqual(starts(), Object.entries(after), metric.type);
+    for (let second = 0; second < 3000; second++) {
+      t.mock.timers.tick(1000);
+      record({ a: `n${second}` });
+    }
+    for (let second = 0; second < 2999; second++) metric.remove(`n${second}`);
+    assert.ok(compact(table));
+    record({ a: 'y' });
+    assert.deepStrictEqual(starts(), Object.entries({ ...after, n2999: 8004 }), metric.type);
+    table.addLabelNames(['b']);
+    assert.deepStrictEqual(starts(), Object.entries({ ...after, n2999: 8004 }), metric.type);
+  }
+});
+
+test('a metric without labels has one second and no list, also after resets; a gauge has none', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 5_000_000 });
+  const registers = [new Registry()];
+  const metrics = [Counter, Histogram, Summary].map(
+    Type => new Type({ name: Type.name, help: 'h', registers }),
+  );
+  for (const metric of metrics) {
+    const { table } = viewOf(metric);
+    t.mock.timers.tick(1000);
+    metric.reset();
+    if (metric.type === 'histogram') metric.observe(1);
+    assert.strictEqual(table.starts, Math.floor(Date.now() / 1000), metric.type);
+    t.mock.timers.tick(1000);
+    metric.remove();
+    t.mock.timers.tick(1000);
+    if (metric.inc) metric.inc();
+    else metric.observe(1);
+    assert.strictEqual(table.starts, Math.floor(Date.now() / 1000), metric.type);
+  }
+  const gauge = new Gauge({ name: 'g', help: 'h', registers });
+  gauge.set(1);
+  gauge.reset();
+  assert.strictEqual(viewOf(gauge).table.starts, undefined);
+  assert.strictEqual(viewOf(gauge).table.startAt(0), 0);
 });

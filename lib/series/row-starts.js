@@ -1,0 +1,54 @@
+'use strict';
+
+// When each row of a table began to count: seconds since 1970. The rows of most tables begin in the same
+// second, or there is one: their table has a number. Otherwise it has a RowStarts.
+
+const { grown } = require('./row-array');
+
+const FEWEST_ROWS = 4;
+
+let versions = 0;
+
+/** @typedef {number | RowStarts} Starts a number if it is that of all rows; 0: unknown */
+
+class RowStarts {
+  /** Changes with each start that is set; unique among all tables. */
+  version = ++versions;
+
+  /** @param {Int32Array} seconds by row, as unsigned numbers: there is space until 2106 */
+  constructor(seconds) {
+    this.seconds = seconds;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} second
+   */
+  set(row, second) {
+    if (row >= this.seconds.length) this.seconds = grown(this.seconds, row + 1);
+    this.seconds[row] = second;
+    this.version = ++versions;
+  }
+}
+
+/**
+ * @param {Starts} starts
+ * @param {number} row
+ * @returns {number} when it began to count, seconds since 1970; 0 if that is unknown
+ */
+function startOf(starts, row) {
+  return typeof starts === 'number' ? starts : starts.seconds[row] >>> 0;
+}
+
+/**
+ * @param {Starts} starts
+ * @param {number} rowCount
+ * @returns {RowStarts} a copy that has one for each row
+ */
+function startsByRow(starts, rowCount) {
+  const seconds = typeof starts === 'number' ? undefined : starts.seconds;
+  const length = Math.max(rowCount, FEWEST_ROWS);
+  return new RowStarts(seconds?.slice() ?? new Int32Array(length).fill(/** @type {number} */ (starts)));
+}
+
+module.exports = { RowStarts, startOf, startsByRow };
