@@ -230,10 +230,7 @@ class Election {
     const link = new LeaderLink(socket, generation, this.id, {
       // At once: requests may have come with it.
       onWelcome: () => (this.#link = link),
-      onRequest: message => {
-        this.#candidate.onRequest(message);
-        this.#openAgain();
-      },
+      onRequest: message => this.#candidate.onRequest(message),
       onSilence: () => (this.#silent = generation),
       onEnd: () => {
         if (this.#link !== link) return;
@@ -267,12 +264,6 @@ class Election {
     });
   }
 
-  /** Somebody has removed the socket: without it, this process would be taken for dead. */
-  #openAgain() {
-    if (this.#isSearching || this.#directory.hasSocket(this.id)) return;
-    void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
-  }
-
   /** Notices that another process has taken over, or that the directory or the socket was removed. */
   #check() {
     try {
@@ -280,7 +271,9 @@ class Election {
         const [newest] = this.#directory.generations();
         if (newest > this.#link.generation) this.#link.close();
       }
-      this.#openAgain();
+      if (this.#isSearching || this.#directory.hasSocket(this.id)) return;
+      // Without its socket, this process would be taken for dead.
+      void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
     } catch (error) {
       debug('the directory cannot be read: %s', error);
     }

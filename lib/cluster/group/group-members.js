@@ -167,10 +167,11 @@ class GroupMembers extends EventEmitter {
    * @param {unknown} message
    */
   receive(member, message) {
-    if (!this.#isCurrent()) return;
-    if (hasType(message) && message.type === PING) member.link?.send({ type: PING });
-    else if (hasType(message) && message.type === PAGE)
-      void this.settled.then(() => this.emit('message', member, message));
+    const type = hasType(message) ? message.type : undefined;
+    // Somebody waits. Another process may have taken over while this one was stopped.
+    if ((type === PING || type === PAGE) && !this.#isCurrent()) return;
+    if (type === PING) member.link?.send({ type: PING });
+    else if (type === PAGE) void this.settled.then(() => this.emit('message', member, message));
     else this.emit('message', member, message);
   }
 

@@ -114,7 +114,13 @@ class Leader {
 
   /** @returns {import('../wire/messages').GroupFacts} */
   get facts() {
-    return { ...this.#directory.facts(), members: this.#members.count };
+    const leader = { id: this.#id, pid: process.pid };
+    return {
+      directory: this.#directory.path,
+      generation: this.generation,
+      members: this.#members.count,
+      leader,
+    };
   }
 
   get isConnected() {
