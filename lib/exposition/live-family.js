@@ -29,6 +29,7 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  * @property {import('../metric/exemplar').Exemplars} [exemplars]
  * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a
  *   summary
+ * @property {import('../series/native-buckets').NativeBuckets} [buckets] of a native histogram
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
  */
 
@@ -38,10 +39,10 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  * @returns {Family} with the values at the time they are read
  */
 function liveFamily(view, defaultLabels) {
-  const { table, quantileValues, exemplars } = view;
-  /** @type {Family['exemplarAt']} */
-  const exemplarAt = exemplars && ((row, column) => exemplars.at(row, column));
-  return familyOf(view, table, quantileValues, exemplarAt, defaultLabels);
+  const { table, quantileValues, exemplars, buckets } = view;
+  const exemplarAt = exemplars && exemplars.at.bind(exemplars);
+  const bucketsAt = buckets && buckets.read.bind(buckets);
+  return familyOf(view, table, { quantileValues, exemplarAt, bucketsAt }, defaultLabels);
 }
 
 /**
@@ -50,19 +51,20 @@ function liveFamily(view, defaultLabels) {
  * @returns {Family} with the values at the time of this call
  */
 function capturedFamily(view, defaultLabels) {
-  const table = view.table.captured();
-  return familyOf(view, table, view.captureQuantiles?.(), view.exemplars?.captured(), defaultLabels);
+  const quantileValues = view.captureQuantiles?.();
+  const exemplarAt = view.exemplars?.captured();
+  const bucketsAt = view.buckets?.captured();
+  return familyOf(view, view.table.captured(), { quantileValues, exemplarAt, bucketsAt }, defaultLabels);
 }
 
 /**
  * @param {MetricView} view
  * @param {SeriesTable | CapturedTable} table
- * @param {Family['quantileValues']} quantileValues
- * @param {Family['exemplarAt']} exemplarAt
+ * @param {Pick<Family, 'quantileValues' | 'exemplarAt' | 'bucketsAt'>} readers
  * @param {Record<string, unknown>} defaultLabels
  * @returns {Family}
  */
-function familyOf({ name, help, type, layout }, table, quantileValues, exemplarAt, defaultLabels) {
+function familyOf({ name, help, type, layout, exemplars }, table, readers, defaultLabels) {
   // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other
   // samples only.
   const { marker } = kindOf(layout);
@@ -79,9 +81,25 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
     offsetOf: row => table.offsetOf(row),
     labels: (row, marked) => (marked ? markedOnes : own).pairs(row),
     labelText: (row, marked) => (marked ? markedOnes : own).text(row),
-    quantileValues,
-    exemplarAt,
+    quantileValues: readers.quantileValues,
+    exemplarAt: readers.exemplarAt,
+    bucketsAt: readers.bucketsAt,
+    nativeExemplarsAt: exemplars && nativeExemplarsOf(readers.exemplarAt, table.width, exemplars.width),
     starts: table.starts === undefined ? undefined : table,
+  };
+}
+
+/**
+ * @param {Family['exemplarAt']} exemplarAt
+ * @param {number} width of the table: the exemplars of sparse buckets are in the columns behind it
+ * @param {number} end of these columns
+ * @returns {Family['nativeExemplarsAt']}
+ */
+function nativeExemplarsOf(exemplarAt, width, end) {
+  if (exemplarAt === undefined || end <= width) return undefined;
+  return row => {
+    const columns = Array.from({ length: end - width }, (_, i) => exemplarAt(row, width + i));
+    return columns.filter(exemplar => exemplar != null);
   };
 }
 

@@ -40,6 +40,9 @@ const NOTHING = [];
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
  * @property {{startAt: (row: number) => number}} [starts] when a row began to count, seconds since 1970; 0 if
  *   that is unknown
+ * @property {(row: number) => import('../series/native-buckets').Buckets} [bucketsAt] the sparse
+ *   buckets of a row
+ * @property {(row: number) => Exemplar[]} [nativeExemplarsAt] the exemplars of these
  * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
  * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed

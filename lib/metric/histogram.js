@@ -1,5 +1,6 @@
 'use strict';
 
+const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
@@ -19,6 +20,7 @@ const {
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
+const { NATIVE_OPTIONS, nativeBucketsOf } = require('./native-histogram');
 const { closuresOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
@@ -32,9 +34,10 @@ const { timer, timeCall } = require('./stopwatch');
  * @property {import('../series/layouts').Layout} layout with the bounds of the table, whatever the program
  *   assigns to `buckets` later
  * @property {(value: number) => number} columnOf the column that counts a value
+ * @property {import('../series/native-buckets').NativeBuckets | undefined} buckets of a native histogram
  */
 
-const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets']);
+const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets', ...NATIVE_OPTIONS]);
 
 /**
  * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up,
@@ -62,8 +65,11 @@ class Histogram extends Metric {
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, bounds.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
+    const buckets = nativeBucketsOf(this);
+    if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
-    register(this, { table, layout: { kind: 'histogram', marks: bounds }, exemplars, columnOf });
+    const layout = { kind: buckets === undefined ? 'histogram' : 'native', marks: bounds };
+    register(this, { table, layout, exemplars, columnOf, buckets });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 
@@ -96,6 +102,7 @@ class Histogram extends Metric {
     const { table } = state;
     const row = locate(this, table, labelSet);
     count(state, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    if (state.buckets !== undefined) state.buckets.add(row, /** @type {number} */ (value));
   }
 
   /**
@@ -140,7 +147,8 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, childOf);
+    const create = stateOf(this).buckets === undefined ? childOf : nativeChildOf;
+    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, create);
     return { observe, startTimer };
   }
 
@@ -164,7 +172,9 @@ class Histogram extends Metric {
       return;
     }
     table.resetRow(row);
-    stateOf(this).exemplars?.drop(row);
+    const { exemplars, buckets } = stateOf(this);
+    exemplars?.drop(row);
+    buckets?.clear(row);
   }
 
   /** Drops all series. That of a histogram without labels is back with its next observation. */
@@ -194,6 +204,13 @@ class Histogram extends Metric {
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    const view = super[VIEW]();
+    if (view !== undefined) view.buckets = stateOf(this).buckets;
+    return view;
+  }
+
   /** Buckets are cumulative. */
   [VALUES]() {
     const { exemplars, layout } = /** @type {State} */ (stateOf(this));
@@ -215,6 +232,22 @@ class Histogram extends Metric {
 function childOf(histogram, handle) {
   return {
     observe: value => observeChild(histogram, handle, value),
+    startTimer: () => histogram.startTimer(handle.labels),
+  };
+}
+
+/**
+ * @param {Histogram} histogram
+ * @param {import('../series/series-handle').SeriesHandle} handle
+ * @returns {ReturnType<typeof childOf>} of a native histogram
+ */
+function nativeChildOf(histogram, handle) {
+  const { buckets } = stateOf(histogram);
+  return {
+    observe: value => {
+      observeChild(histogram, handle, value);
+      buckets.add(handle.row, value);
+    },
     startTimer: () => histogram.startTimer(handle.labels),
   };
 }
@@ -256,6 +289,23 @@ function count({ columnOf, table }, page, offset, value) {
 }
 
 /**
+ * @param {import('../series/series-table').RowListener[]} listeners
+ * @returns {import('../series/series-table').RowListener} all of them
+ */
+function listenerOf(listeners) {
+  return {
+    rowStarted: row => listeners.forEach(listener => listener.rowStarted(row)),
+    startMove: () => {
+      const moves = listeners.map(listener => listener.startMove());
+      return {
+        copy: (old, row) => moves.forEach(move => move?.copy(old, row)),
+        finish: rowCount => moves.forEach(move => move?.finish(rowCount)),
+      };
+    },
+  };
+}
+
+/**
  * @param {Histogram} histogram
  * @param {{labels?: Labels | number | null, value?: number | null, exemplarLabels?: Labels | null}} record
  */
@@ -269,9 +319,10 @@ function observeWithExemplar(histogram, record) {
   // Made first: an observation whose exemplar is refused must not have been counted.
   const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
   const state = /** @type {State} */ (stateOf(histogram));
-  const { table, exemplars, columnOf } = state;
+  const { table, exemplars, columnOf, buckets } = state;
   const row = locate(histogram, table, labelSet);
   count(state, table.pageOf(row), table.offsetOf(row), number);
+  buckets?.add(row, number);
   if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
 }
 

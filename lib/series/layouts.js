@@ -35,6 +35,7 @@
  * @property {boolean} [isCumulative] whether the columns of marks, and the next one, are shown cumulated
  * @property {boolean} [isComputed] whether samples have numbers that are not in columns, and take long; the
  *   last column is the number of observations then
+ * @property {boolean} [hasBuckets] whether rows have sparse buckets besides their columns, see NativeBuckets
  * @property {boolean} [hasOwnNames] whether rows of custom metric objects may have names of their own
  * @property {boolean} [startsWithDefaults] whether default labels come before others
  * @property {boolean} isLasting whether totals outlive their process
@@ -109,8 +110,11 @@ const SUMMARY = {
   },
 };
 
+/** @type {Kind} the same beside sparse buckets, those of a native histogram; `marks` may be empty */
+const NATIVE = { ...HISTOGRAM, name: 'native', hasBuckets: true };
+
 /** In the order of their numbers in snapshots. */
-const KINDS = [VALUE, HISTOGRAM, SUMMARY];
+const KINDS = [VALUE, HISTOGRAM, SUMMARY, NATIVE];
 
 /** Of counters, gauges, and custom metric objects. */
 const VALUE_LAYOUT = Object.freeze({ kind: VALUE.name, marks: Object.freeze([]) });

@@ -102,7 +102,10 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
     it('is on the page of its registry, as text and as OpenMetrics', async () => {
       const { registry } = workerWith(VALUES[0]);
       assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
-      assert.match(await registry.metrics(), new RegExp(`^# HELP ${NAME} h\n# TYPE ${NAME} ${type.name}\n`));
+      assert.match(
+        await registry.metrics(),
+        new RegExp(`^# HELP ${NAME} h\n# TYPE ${NAME} ${type.type ?? type.name}\n`),
+      );
       registry.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
       const page = (await registry.metrics()).replaceAll(`${NAME}_total{`, `${NAME}{`);
       assert.deepEqual(samplesOf(page), expected(VALUES[0]));

@@ -1,0 +1,182 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { it } = require('node:test');
+const fc = require('../fixtures/seeded-fast-check');
+const { indexOf, boundOf } = require('../../lib/series/native-index');
+const { NativeBuckets } = require('../../lib/series/native-buckets');
+
+/**
+ * @param {Partial<{schema: number, zeroThreshold: number, maxBuckets: number}>} [options]
+ * @param {number[]} [values] of row 0
+ */
+function bucketsOf(options, values = []) {
+  const buckets = new NativeBuckets({ schema: 3, zeroThreshold: 2 ** -128, maxBuckets: 160, ...options });
+  buckets.rowStarted(0);
+  for (const value of values) buckets.add(0, value);
+  return buckets;
+}
+
+/** @param {import('../../lib/series/native-buckets').Buckets} buckets */
+const countOf = ({ zeroCount, positive, negative }) =>
+  [...positive.counts, ...negative.counts].reduce((sum, count) => sum + count, zeroCount);
+
+it('the index of a value is that of client_golang in each schema', () => {
+  /** @type {[number, [number, number][]][]} */
+  const vectors = [
+    [3, [[1, 0], [1 + 2 ** -52, 1], [2, 8], [0.25, -16], [0.005, -61], [10, 27], [Number.MAX_VALUE, 8192]]],
+    [3, [[1.0905077326652577, 1]]],
+    [8, [[0.001, -2551], [3, 406]]],
+    [5, [[0.7, -16]]],
+    [-4, [[1, 0], [1.5, 1], [65536, 1], [65537, 2], [2 ** -16, -1], [Number.MAX_VALUE, 64]]],
+    [0, [[5e-324, -1074]]],
+  ]; // prettier-ignore
+  for (const [schema, pairs] of vectors)
+    for (const [value, index] of pairs) assert.equal(indexOf(value, schema), index, `${value} at ${schema}`);
+});
+
+it('each bound of each schema is in its own bucket, and the next number above it in the next', () => {
+  const number = new Float64Array(1);
+  const bits = new BigInt64Array(number.buffer);
+  for (let schema = -4; schema <= 8; schema++) {
+    const last = indexOf(Number.MAX_VALUE, schema);
+    for (let index = indexOf(2 ** -1022, schema); index < last; index++) {
+      number[0] = boundOf(index, schema);
+      if (indexOf(number[0], schema) !== index) assert.fail(`bound ${index} of schema ${schema}`);
+      bits[0]++;
+      if (indexOf(number[0], schema) !== index + 1) assert.fail(`above bound ${index} of schema ${schema}`);
+    }
+    assert.equal(boundOf(last, schema), Number.MAX_VALUE);
+  }
+});
+
+it('values are counted by their side, and those up to the zero threshold as zero', () => {
+  const buckets = bucketsOf({ zeroThreshold: 0.5 }, [1, 1, 2, -2, 0.5, -0.5, 0, -0, 5e-324]);
+  assert.deepEqual(buckets.read(0), {
+    schema: 3,
+    zeroThreshold: 0.5,
+    zeroCount: 5,
+    positive: { indices: [0, 8], counts: [2, 1] },
+    negative: { indices: [8], counts: [1] },
+  });
+  const { zeroCount, positive } = bucketsOf({ zeroThreshold: 0 }, [0, -0, 5e-324]).read(0);
+  assert.deepEqual([zeroCount, positive.counts], [2, [1]]);
+});
+
+it('a count of more than 32 bits is exact', () => {
+  const buckets = bucketsOf({}, [3, 3]);
+  const side = { indices: [13], counts: [2 ** 32 - 4] };
+  buckets.merge(0, { ...buckets.read(0), positive: side });
+  for (let i = 0; i < 5; i++) buckets.add(0, 3);
+  buckets.add(0, 5);
+  assert.deepEqual(buckets.read(0).positive, { indices: [13, 19], counts: [2 ** 32 + 3, 1] });
+  buckets.merge(0, {
+    ...bucketsOf({ schema: 2 }).read(0),
+    positive: { indices: [7], counts: [2 ** 40 + 1] },
+  });
+  assert.deepEqual(buckets.read(0).positive, { indices: [7, 10], counts: [2 ** 40 + 2 ** 32 + 4, 1] });
+});
+
+it('beyond the limit of populated buckets the schema falls, and no observation is lost', () => {
+  const values = Array.from({ length: 500 }, (_, i) => 1.01 ** (i - 250) * (i % 3 === 0 ? -1 : 1));
+  const { schema, positive, negative, ...rest } = bucketsOf({ schema: 8, maxBuckets: 20 }, values).read(0);
+  assert.equal(schema, 0);
+  assert.equal(countOf({ schema, positive, negative, ...rest }), 500);
+  // Schema -4 has as many as it needs.
+  assert.equal(
+    bucketsOf({ maxBuckets: 1, zeroThreshold: 0 }, [1e-300, 1, 1e300]).read(0).positive.indices.length,
+    3,
+  );
+});
+
+it('values that are far apart lower the schema', () => {
+  const buckets = bucketsOf({ schema: 8, zeroThreshold: 0 }, [1e-300, 1e300, 1]);
+  assert.deepEqual([buckets.read(0).schema, countOf(buckets.read(0))], [4, 3]);
+});
+
+it('buckets live, move and are cleared as their rows', () => {
+  const buckets = bucketsOf({}, [1, -3]);
+  for (let row = 1; row < 5000; row++) {
+    buckets.rowStarted(row);
+    buckets.add(row, row);
+  }
+  const captured = buckets.captured();
+  const before = buckets.changesOf(0);
+  buckets.add(0, 4);
+  assert.notEqual(buckets.changesOf(0), before);
+  const move = buckets.startMove();
+  move.copy(0, 1);
+  move.copy(4999, 0);
+  move.finish(2);
+  buckets.add(1, 4);
+  assert.deepEqual(buckets.read(1).positive, { indices: [0, 16], counts: [1, 2] });
+  assert.deepEqual(buckets.read(0).positive.counts, [1]);
+  assert.deepEqual(captured(0).positive, { indices: [0], counts: [1] });
+  buckets.clear(1);
+  assert.equal(countOf(buckets.read(1)), 0);
+  assert.equal(countOf(buckets.read(4000)), 0);
+});
+
+it('after zero() the schema and the zero threshold stay; after clear() they are those of the options', () => {
+  const buckets = bucketsOf({});
+  buckets.merge(0, bucketsOf({ schema: 0, zeroThreshold: 1 }, [3]).read(0));
+  buckets.zero(0);
+  const { schema, zeroThreshold } = buckets.read(0);
+  assert.deepEqual([schema, zeroThreshold, countOf(buckets.read(0))], [0, 1, 0]);
+  buckets.clear(0);
+  assert.deepEqual(buckets.read(0), bucketsOf().read(0));
+});
+
+it('a merge counts once what is in a bucket that a zero threshold cuts, where that of Go counts it twice', () => {
+  // 0.3 is inside bucket -6 of schema 2, (0.297, 0.354].
+  const cut = bucketsOf({ schema: 2, zeroThreshold: 0.3 }, [0.1]);
+  cut.merge(0, bucketsOf({ schema: 2, zeroThreshold: 0 }, [0.35, 0.299, 0.36, -0.31]).read(0));
+  assert.deepEqual(cut.read(0), {
+    schema: 2,
+    zeroThreshold: boundOf(-6, 2),
+    zeroCount: 4,
+    positive: { indices: [-5], counts: [1] },
+    negative: { indices: [], counts: [] },
+  });
+});
+
+const value = fc.oneof(
+  fc.double({ min: 1e-3, max: 1e3, noNaN: true }),
+  fc.double({ min: -10, max: 10, noNaN: true }),
+  fc.constantFrom(0, 1, 2, 0.5, 1e-300, -1e300),
+);
+const options = fc.record({
+  schema: fc.integer({ min: -4, max: 8 }),
+  zeroThreshold: fc.constantFrom(0, 2 ** -128, 0.3, 1),
+  maxBuckets: fc.constantFrom(3, 10, 160),
+});
+
+it('what workers with equal options have is, added up, what one process had with all observations', () => {
+  fc.assert(
+    fc.property(options, fc.array(fc.array(value, { maxLength: 40 }), { maxLength: 5 }), (given, workers) => {
+      const total = bucketsOf({ ...given, schema: 8, zeroThreshold: 0 });
+      total.merge(0, bucketsOf(given).read(0));
+      for (const values of workers) total.merge(0, bucketsOf(given, values).read(0));
+      assert.deepEqual(total.read(0), bucketsOf(given, workers.flat()).read(0));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('with other options no observation is lost, the schema only falls, and the zero threshold only rises', () => {
+  const worker = fc.record({ given: options, values: fc.array(value, { maxLength: 40 }) });
+  fc.assert(
+    fc.property(fc.array(worker, { maxLength: 6 }), workers => {
+      const total = bucketsOf({ schema: 8, zeroThreshold: 0 });
+      let before = total.read(0);
+      for (const { given, values } of workers) {
+        total.merge(0, bucketsOf(given, values).read(0));
+        const after = total.read(0);
+        assert.equal(countOf(after), countOf(before) + values.length);
+        assert.ok(after.schema <= before.schema && after.zeroThreshold >= before.zeroThreshold);
+        before = after;
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
