@@ -27,7 +27,7 @@ class Exemplar {
 
 /**
  * A slot for one exemplar. `encoded` caches its bytes for the snapshot writer until the exemplar is replaced;
- * `reported` is the timestamp of the one that the table's listener has got last.
+ * `reported` is the timestamp of the one that the table's followers have got last.
  *
  * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined, reported?: number}} Slot
  */
@@ -37,7 +37,7 @@ class Exemplar {
 // Pages, because V8 makes a hash table of one long array with gaps.
 const PAGE_SLOTS = 256;
 
-/** How old a listener's exemplar may become while there are newer ones. */
+/** How old a follower's exemplar may become while there are newer ones. */
 const REPORT_SECONDS = 1;
 
 /**
@@ -52,7 +52,7 @@ class Exemplars {
 
   /**
    * @param {number} width columns a row
-   * @param {import('../series/series-table').SeriesTable} [table] whose listener gets exemplars
+   * @param {import('../series/series-table').SeriesTable} [table] whose followers get exemplars
    */
   constructor(width, table) {
     this.width = width;
@@ -91,9 +91,9 @@ class Exemplars {
     /** @type {Slot} */
     const slot = { exemplar, encoded: undefined };
     const { timestamp } = exemplar;
-    const listener = this.#table?.listener;
+    const followers = this.#table?.followers ?? [];
     let isReported = false;
-    if (listener?.exemplarPut !== undefined) {
+    if (followers.length > 0) {
       slot.reported = slotAt(this.#pages, place)?.reported;
       // A clock may go back.
       isReported = slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS;
@@ -101,8 +101,8 @@ class Exemplars {
     }
     this.#set(place, slot);
     this.version++;
-    // Last, because the listener may read all exemplars.
-    if (isReported) listener?.exemplarPut?.(row, column, exemplar);
+    // Last, because a follower may read all exemplars.
+    if (isReported) for (const follower of followers) follower.exemplarPut(row, column, exemplar);
   }
 
   /** @param {number} row */
@@ -116,7 +116,7 @@ class Exemplars {
     }
     if (!isChanged) return;
     this.version++;
-    this.#table?.listener?.exemplarsDropped?.(row);
+    for (const follower of this.#table?.followers ?? []) follower.exemplarsDropped(row);
   }
 
   /** @param {number} row */

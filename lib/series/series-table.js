@@ -30,16 +30,27 @@ NO_FORMS.numberOf({});
 /**
  * @typedef {object} RowListener
  * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero
- * @property {() => RowMove | undefined} startMove called when the rows are about to get new numbers
- * @property {(row: number) => void} [rowRemoved] called after a row was removed
- * @property {() => void} [cleared] called after all rows were removed
- * @property {() => void} [renumbered] called after the rows have got new numbers
- * @property {(place: any, digests: object) => void} [digestPlaced] called when a row of a summary has got
+ * @property {() => RowMove} startMove called when the rows are about to get new numbers
+ */
+
+/**
+ * Publishes a table. It may begin or end to follow the table in each of these calls.
+ *
+ * @typedef {object} TableFollower
+ * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero, last
+ * @property {(row: number) => void} rowReset called after a row was set to zero
+ * @property {(row: number) => void} rowRemoved called after a row was removed
+ * @property {() => void} cleared called after all rows were removed
+ * @property {() => void} renumbered called after the rows have got new numbers
+ * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has got
  *   other shared memory, a DigestPlace
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
- *   [exemplarPut] called for at least one exemplar a second of each number that has some
- * @property {(row: number) => void} [exemplarsDropped] called after a row has lost its exemplars
+ *   exemplarPut called for at least one exemplar a second of each number that has some
+ * @property {(row: number) => void} exemplarsDropped called after a row has lost its exemplars
  */
+
+/** @type {readonly TableFollower[]} */
+const NO_FOLLOWERS = Object.freeze([]);
 
 /**
  * @typedef {object} WaitingCapture
@@ -95,6 +106,8 @@ class SeriesTable {
     this.starts = undefined;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
+    /** @type {readonly TableFollower[]} another list if one is added or removed */
+    this.followers = NO_FOLLOWERS;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
     this.captures = undefined;
     /** At how many live rows the table is full. */
@@ -261,7 +274,7 @@ class SeriesTable {
     this.live.remove(row);
     this.liveCount--;
     this.generation++;
-    this.listener?.rowRemoved?.(row);
+    for (const follower of this.followers) follower.rowRemoved(row);
   }
 
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
@@ -275,7 +288,7 @@ class SeriesTable {
     this.#compaction = undefined;
     this.liveCount = 0;
     this.generation++;
-    this.listener?.cleared?.();
+    for (const follower of this.followers) follower.cleared();
   }
 
   /**
@@ -312,6 +325,7 @@ class SeriesTable {
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
     if (this.starts !== undefined) this.setStart(row, secondNow());
+    for (const follower of this.followers) follower.rowReset(row);
   }
 
   /**
@@ -413,6 +427,7 @@ class SeriesTable {
     this.liveCount++;
     if (this.starts !== undefined) this.setStart(row, secondNow());
     if (this.listener !== undefined) this.listener.rowStarted(row);
+    if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted(row);
   }
 
   /**
@@ -443,7 +458,7 @@ class SeriesTable {
     this.#compaction = undefined;
     this.epoch++;
     this.generation++;
-    this.listener?.renumbered?.();
+    for (const follower of this.followers) follower.renumbered();
   }
 }
 

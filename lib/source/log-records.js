@@ -13,7 +13,7 @@ const DROP = 4; // metric
 const PAGE = 5; // metric, number of the page, number of the memory, byte offset, length
 const FORM = 6; // metric, positions of the labels in their order
 const VALUE = 7; // metric, position of the label; the next value of that label as text
-const ROW = 8; // metric, row, form, number of its value of each label; the one that is new as text
+const ROW = 8; // metric, row, second of its start, form, number of its value of each label; the new one as text
 const ORDER = 9; // metric, all live rows
 const REMOVE = 10; // metric, row
 const CLEAR = 11; // metric
@@ -22,6 +22,7 @@ const DIGESTS = 13; // metric, number of the memory: the next block of its diges
 const DIGEST = 14; // metric, row, slice, number of its block, offset and lengths of its place, in float64
 const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
 const READ = 16; // metric; what get() of a custom metric object has returned, as text
+const RESET = 17; // metric, row, second in which it began to count from zero again
 
 module.exports = {
   REGISTRY,
@@ -40,4 +41,5 @@ module.exports = {
   DIGEST,
   EXEMPLAR,
   READ,
+  RESET,
 };

@@ -5,7 +5,7 @@
 
 const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
-const { kindOf, widthOf, layoutFrom } = require('../series/layouts');
+const { kindOf, widthOf, layoutFrom, isLasting } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
@@ -23,12 +23,13 @@ const {
   DIGEST,
   EXEMPLAR,
   READ,
+  RESET,
 } = require('./log-records');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
 /** Where the record of a row has the number of its value of the first label. */
-const FIRST_VALUE = 3;
+const FIRST_VALUE = 4;
 /** Where the record of a place has its offset and its lengths. */
 const PLACE_NUMBERS = 4;
 
@@ -65,6 +66,7 @@ class MirrorMetric {
     this.name = text(texts.name);
     checkNames(labelNames.map(text));
     this.#table = new MirrorTable(labelNames, width, pageShift);
+    if (isLasting(texts.type)) this.#table.starts = 0;
     const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new MirrorDigest());
     this.#view = /** @type {any} */ ({
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
@@ -99,10 +101,14 @@ class MirrorMetric {
       case ROW: {
         const row = record.integer(1);
         const idAt = (/** @type {number} */ position) => record.integer(FIRST_VALUE + position);
-        table.follow(row, record.integer(2), idAt, () => record.text);
+        table.follow(row, record.integer(3), idAt, () => record.text);
+        this.#setStart(row, record);
         this.#view.exemplars?.drop(row);
         break;
       }
+      case RESET:
+        this.#setStart(record.integer(1), record);
+        break;
       case VALUE:
         table.addValue(record.integer(1), record.text);
         break;
@@ -137,6 +143,16 @@ class MirrorMetric {
       default:
         throw new Error('a record is of an unknown kind');
     }
+  }
+
+  /**
+   * @param {number} row
+   * @param {LogReader} record
+   * @throws {Error} if it is not valid
+   */
+  #setStart(row, record) {
+    this.#checkRow(row);
+    if (this.#table.starts !== undefined) this.#table.setStart(row, record.unsigned(2));
   }
 
   /**

@@ -147,9 +147,19 @@ class LogReader {
    * @throws {RangeError} if the record has none
    */
   integer(i) {
-    const value = i < this.#count ? this.#words[this.#position + RECORD_WORDS + i] : -1;
-    if (value < 0) throw new RangeError('a record of the log is not valid');
+    const value = this.unsigned(i);
+    if (value >= 2 ** 31) throw new RangeError('a record of the log is not valid');
     return value;
+  }
+
+  /**
+   * @param {number} i
+   * @returns {number} that integer of the record, up to 2^32
+   * @throws {RangeError} if the record has none
+   */
+  unsigned(i) {
+    if (!(i < this.#count)) throw new RangeError('a record of the log is not valid');
+    return this.#words[this.#position + RECORD_WORDS + i] >>> 0;
   }
 
   /**

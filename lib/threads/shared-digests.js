@@ -183,7 +183,7 @@ class SharedDigests {
 
   /** @param {DigestPlace} place */
   publish(place) {
-    this.#table.listener?.digestPlaced?.(place, this);
+    for (const follower of this.#table.followers) follower.digestPlaced(place, this);
   }
 
   /**

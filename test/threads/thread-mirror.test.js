@@ -228,6 +228,38 @@ describe('the metrics of a thread as its reader sees them', () => {
     );
   });
 
+  it('a label set has the second in which it began to count', t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
+    const options = { name: 'seconds', help: 'h', labelNames: ['kind'], buckets: [], registers: registries };
+    const seconds = new Histogram(options);
+    const observe = (/** @type {string[]} */ ...kinds) => kinds.forEach(kind => seconds.observe({ kind }, 1));
+    const starts = () => {
+      read();
+      const { table } = mirrored('seconds');
+      return Array.from(table.liveRows(), row => table.startAt(row) - 1e9);
+    };
+    observe('a', 'b');
+    publish();
+    const shown = [starts()];
+    const far = 2 ** 31;
+    for (const change of [
+      () => observe('b', 'c'),
+      () => seconds.remove({ kind: 'b' }),
+      () => observe('a', 'b'),
+      () => seconds.zero({ kind: 'c' }),
+      () => publisher?.open(),
+      () => (t.mock.timers.setTime((far + 1e9) * 1000), seconds.reset(), observe('a')),
+    ]) {
+      t.mock.timers.tick(1000);
+      change();
+      shown.push(starts());
+    }
+    assert.deepEqual(shown, [[0, 0], [0, 0, 1], [0, 1], [0, 1, 3], [0, 4, 3], [0, 4, 3], [far]]);
+    new Gauge({ name: 'busy', help: 'h', registers: registries }).set(1);
+    read();
+    assert.equal(mirrored('busy').table.starts, undefined);
+  });
+
   it('a label set that was removed before the thread joined is not shown', () => {
     inc(0, 900);
     remove(0, 800);
@@ -333,7 +365,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     });
 
   it('what was observed is not lost if there is no shared memory for rows with new numbers', t => {
-    const table = /** @type {any} */ ({ epoch: 0 });
+    const table = /** @type {any} */ ({ epoch: 0, followers: [] });
     const all = [1, 2, 3].map(value => {
       const observations = new Observations();
       observations.share(SharedDigests.of(table).placeOf(value, 0));

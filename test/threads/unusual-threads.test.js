@@ -326,7 +326,7 @@ describe('unusual threads', () => {
     fill(2);
     log.append(REGISTRY, [0], '[]');
     log.append(PAGE, [0, 0, 0, 0, 1]);
-    log.append(ROW, [0, 0, 0]);
+    log.append(ROW, [0, 0, 0, 0]);
     const memory = new SharedArrayBuffer(8);
     new Float64Array(memory)[0] = 5;
     const listening = new Int32Array(new SharedArrayBuffer(4));
