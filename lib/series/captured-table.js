@@ -1,6 +1,6 @@
 'use strict';
 
-const { startOf, startsByRow } = require('./row-starts');
+const { startOf, copyOfStarts } = require('./row-starts');
 
 /** @typedef {import('./label-index').LabelIndex} LabelIndex */
 
@@ -23,8 +23,7 @@ class CapturedTable {
     this.liveCount = table.liveCount;
     this.order = table.order?.slice(0, table.orderLength);
     this.orderLength = table.orderLength;
-    const { starts } = table;
-    this.starts = typeof starts === 'object' ? startsByRow(starts, table.rowCount) : starts;
+    this.starts = table.starts && copyOfStarts(table.starts, table.rowCount);
   }
 
   /** @param {number} row */

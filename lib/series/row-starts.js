@@ -7,9 +7,12 @@ const { grown } = require('./row-array');
 
 const FEWEST_ROWS = 4;
 
+/** Of counts that are older than anybody knows. */
+const UNKNOWN = 0;
+
 let versions = 0;
 
-/** @typedef {number | RowStarts} Starts a number if it is that of all rows; 0: unknown */
+/** @typedef {number | RowStarts} Starts a number if it is that of all rows, or UNKNOWN */
 
 class RowStarts {
   /** Changes with each start that is set; unique among all tables. */
@@ -34,7 +37,7 @@ class RowStarts {
 /**
  * @param {Starts} starts
  * @param {number} row
- * @returns {number} when it began to count, seconds since 1970; 0 if that is unknown
+ * @returns {number} when it began to count, seconds since 1970, or UNKNOWN
  */
 function startOf(starts, row) {
   return typeof starts === 'number' ? starts : starts.seconds[row] >>> 0;
@@ -51,4 +54,21 @@ function startsByRow(starts, rowCount) {
   return new RowStarts(seconds?.slice() ?? new Int32Array(length).fill(/** @type {number} */ (starts)));
 }
 
-module.exports = { RowStarts, startOf, startsByRow };
+/**
+ * @param {Starts} starts
+ * @param {number} rowCount
+ * @returns {Starts}
+ */
+function copyOfStarts(starts, rowCount) {
+  return typeof starts === 'number' ? starts : startsByRow(starts, rowCount);
+}
+
+/**
+ * @param {Starts} starts
+ * @returns {number} changes with each start that is set
+ */
+function versionOf(starts) {
+  return typeof starts === 'number' ? starts : starts.version;
+}
+
+module.exports = { UNKNOWN, RowStarts, startOf, startsByRow, copyOfStarts, versionOf };

@@ -6,7 +6,15 @@ const { layoutFrom } = require('../series/layouts');
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { checkWriter } = require('./columns-decoder');
 const { isValidLabelName } = require('../registry/names');
-const { LOG_MAGIC, LOG_HEADER_BYTES, LOG_NAME_BYTES, DEFINE, ROWS, DROP } = require('./source-format');
+const {
+  LOG_MAGIC,
+  LOG_HEADER_BYTES,
+  LOG_NAME_BYTES,
+  DEFINE,
+  ROWS,
+  DROP,
+  STARTS,
+} = require('./source-format');
 
 /**
  * @typedef {object} Definition
@@ -29,13 +37,20 @@ const { LOG_MAGIC, LOG_HEADER_BYTES, LOG_NAME_BYTES, DEFINE, ROWS, DROP } = requ
  * @property {{from: number, values: string[]}[]} values by label
  * @property {number[][]} forms
  * @property {Int32Array} tuples by row: its form, then its value of each label
+ * @property {Int32Array} starts see RowStarts; one if it is that of all these rows, none if they have none
+ */
+
+/**
+ * Rows that have started again.
+ *
+ * @typedef {{metric: number, restarted: Int32Array, starts: Int32Array}} StartsRecord
  */
 
 /**
  * `dropped`: for good, the number is not used again.
  *
- * @typedef {{metric: number, definition: Definition} | {metric: number, dropped: true} | RowsRecord}
- *   LogRecord
+ * @typedef {{metric: number, definition: Definition} | {metric: number, dropped: true} | RowsRecord |
+ *   StartsRecord} LogRecord
  */
 
 /**
@@ -67,6 +82,9 @@ function decodeLog(bytes, name, labelCountOf) {
       if (labelCount === undefined)
         throw new SnapshotError('log', `rows of metric ${metric}, which is not defined`);
       records.push(readRows(reader, metric, labelCount));
+    } else if (kind === STARTS) {
+      const count = reader.uint32();
+      records.push({ metric, restarted: reader.int32Array(count), starts: reader.int32Array(count) });
     } else {
       throw new SnapshotError('log', `a record of kind ${kind}`);
     }
@@ -119,7 +137,7 @@ function readRows(reader, metric, labelCount) {
     if (fromRow + rows > 1)
       throw new SnapshotError('log', `metric ${metric} has no labels, but ${rows} rows`);
     const tuples = new Int32Array(rows);
-    return { metric, fromRow, rows, values: [], forms: [[]], tuples };
+    return { metric, fromRow, rows, values: [], forms: [[]], tuples, starts: readStarts(reader, rows) };
   }
   const values = [];
   for (let label = 0; label < labelCount; label++) {
@@ -131,7 +149,18 @@ function readRows(reader, metric, labelCount) {
     throw new SnapshotError('log', `a form of metric ${metric} has a label that it does not have`);
   }
   const tuples = reader.int32Array(rows * (labelCount + 1));
-  return { metric, fromRow, rows, values, forms, tuples };
+  return { metric, fromRow, rows, values, forms, tuples, starts: readStarts(reader, rows) };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} rows
+ * @returns {Int32Array}
+ */
+function readStarts(reader, rows) {
+  const count = reader.uint32();
+  if (count > 1 && count !== rows) throw new SnapshotError('log', `${count} starts of ${rows} rows`);
+  return reader.int32Array(count);
 }
 
 module.exports = { decodeLog };

@@ -24,6 +24,7 @@ const BYTES_OFFSET = 88;
 const DEFINE = 1;
 const ROWS = 2;
 const DROP = 3;
+const STARTS = 4;
 
 const TABLE_ENTRY = 0;
 const JSON_ENTRY = 1;
@@ -43,6 +44,7 @@ module.exports = {
   DEFINE,
   ROWS,
   DROP,
+  STARTS,
   TABLE_ENTRY,
   JSON_ENTRY,
 };

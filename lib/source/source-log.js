@@ -9,9 +9,19 @@
 
 const { randomBytes } = require('node:crypto');
 const { KINDS, kindOf } = require('../series/layouts');
+const { UNKNOWN, startOf, copyOfStarts, versionOf } = require('../series/row-starts');
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
-const { BYTE_ORDER, VERSION, LOG_MAGIC, LOG_NAME_BYTES, DEFINE, ROWS, DROP } = require('./source-format');
+const {
+  BYTE_ORDER,
+  VERSION,
+  LOG_MAGIC,
+  LOG_NAME_BYTES,
+  DEFINE,
+  ROWS,
+  DROP,
+  STARTS,
+} = require('./source-format');
 
 /** Rows of one record. They are written at once, which takes up to half a millisecond. */
 const ROWS_PER_RECORD = 8192;
@@ -41,6 +51,8 @@ const MAX_GROWTH = 3;
  * @property {number} tableEpoch
  * @property {number} rows in the log
  * @property {number[]} values by label: how many are in the log
+ * @property {import('../series/row-starts').Starts} starts of the rows in the log
+ * @property {number} startsVersion that of which these are a copy
  * @property {number} pass of extend() in which it was the last time
  */
 
@@ -154,6 +166,7 @@ class SourceLog {
     metric ??= this.#define(view);
     metric.view = view;
     metric.pass = Math.max(metric.pass, pass);
+    this.#writeStarts(metric);
     // Rows that are added meanwhile are for the next time.
     const end = table.rowCount;
     while (metric.rows < end && this.#metrics.get(table) === metric) {
@@ -183,10 +196,36 @@ class SourceLog {
     const number = this.#numbers++;
     const values = labelNames.map(() => 1);
     /** @type {LogMetric} */
-    const metric = { number, view, labelNames, tableEpoch, rows: 0, values, pass: 0 };
+    const metric = {
+      ...{ number, view, labelNames, tableEpoch, rows: 0, values },
+      ...{ starts: UNKNOWN, startsVersion: UNKNOWN, pass: 0 },
+    };
     this.#metrics.set(table, metric);
     this.#write(writer => writeDefinition(writer, metric));
     return metric;
+  }
+
+  /**
+   * Writes which rows of the log have started again.
+   *
+   * @param {LogMetric} metric
+   */
+  #writeStarts(metric) {
+    const { starts = UNKNOWN, rowCount } = metric.view.table;
+    const version = versionOf(starts);
+    if (version === metric.startsVersion) return;
+    /** @type {number[]} */
+    const rows = [];
+    for (let row = 0; row < metric.rows; row++)
+      if (startOf(starts, row) !== startOf(metric.starts, row)) rows.push(row);
+    metric.startsVersion = version;
+    metric.starts = copyOfStarts(starts, rowCount);
+    if (rows.length === 0) return;
+    this.#write(writer => {
+      for (const value of [STARTS, metric.number, rows.length]) writer.uint32(value);
+      for (const row of rows) writer.uint32(row);
+      for (const row of rows) writer.uint32(startOf(starts, row));
+    });
   }
 
   /**
@@ -246,7 +285,10 @@ function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: 
   const writer = new ByteWriter(64);
   writer.uint32(ROWS);
   for (const value of [number, fromRow, toRow - fromRow]) writer.uint32(value);
-  if (index === undefined) return { chunks: writer.chunks(), toRow, values: before };
+  if (index === undefined) {
+    writeStarts(writer, table, fromRow, toRow);
+    return { chunks: writer.chunks(), toRow, values: before };
+  }
   const width = labelNames.length + 1;
   const tuples = new Int32Array((toRow - fromRow) * width);
   const values = before.slice();
@@ -274,7 +316,25 @@ function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: 
   writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
   writer.align(4);
   writer.append(tuples);
+  writeStarts(writer, table, fromRow, toRow);
   return { chunks: writer.chunks(), toRow, values };
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {MetricView['table']} table
+ * @param {number} fromRow
+ * @param {number} toRow
+ */
+function writeStarts(writer, { starts }, fromRow, toRow) {
+  if (typeof starts !== 'object') {
+    writer.list(starts === undefined ? [] : [starts], second => writer.uint32(second));
+    return;
+  }
+  const seconds = new Int32Array(toRow - fromRow);
+  seconds.set(starts.seconds.subarray(fromRow, toRow));
+  writer.uint32(seconds.length);
+  writer.append(seconds);
 }
 
 /**

@@ -8,6 +8,7 @@ const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
 const { FamilyQuantiles } = require('./family-quantiles');
 const { exemplarReader } = require('./family-exemplars');
+const { oldestStarts } = require('./family-starts');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { liveRows } = require('./source-rows');
@@ -16,6 +17,7 @@ const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { runThrough } = require('../event-loop/slices');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
+const { UNKNOWN } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -33,6 +35,8 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
  * @property {readonly Float64Array[]} pages the numbers by row; counts of buckets not cumulative
  * @property {number} pageShift each page has 2 to the power of this rows
+ * @property {import('../series/row-starts').Starts | undefined} starts undefined if its numbers do not count,
+ *   or count in the rows of another source
  * @property {import('../source/extras').RowExtras} extras
  */
 
@@ -47,6 +51,10 @@ class ClusterFamily {
   sources = [];
   /** @type {RetiredTotals[]} in the current scrape */
   #retired = [];
+  /** @type {Source[]} of retired totals in the last merge */
+  #ended = [];
+  /** @type {Float64Array | undefined} by row, once somebody has asked */
+  #starts = undefined;
   #scrape = 0;
   #mergedAt = 0;
   #quantiles = new FamilyQuantiles();
@@ -104,7 +112,8 @@ class ClusterFamily {
    */
   *merge(rule, now) {
     const retired = rule === 'sum' ? this.#retired.map(totals => ({ totals, own: totals.sources() })) : [];
-    const ended = retired.flatMap(({ own }) => own);
+    const ended = (this.#ended = retired.flatMap(({ own }) => own));
+    this.#starts = undefined;
     for (const source of [...this.sources, ...ended]) yield* this.translate(source);
     this.#setMarks(ended);
     this.#mergedAt = this.#scrape;
@@ -182,9 +191,20 @@ class ClusterFamily {
       quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
       exemplarAt: exemplarReader(this.sources, layout.marks, width),
+      starts: this,
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
     };
+  }
+
+  /**
+   * @param {number} row
+   * @returns {number} when the oldest of all that is in its sum began to count, seconds since 1970; 0 if that
+   *   is unknown
+   */
+  startAt(row) {
+    this.#starts ??= oldestStarts([...this.sources, ...this.#ended], this.rows.count);
+    return this.#starts[row] ?? UNKNOWN;
   }
 
   /** @param {number} row of a custom metric object */

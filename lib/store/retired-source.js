@@ -7,6 +7,7 @@ const { RetiredTotals } = require('./retired-totals');
 const { stretchesOf } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
+const { startOf } = require('../series/row-starts');
 
 // A row of a table has an integer for each label name. If rows have many names, most of which each of them
 // lacks, there is a table for each set of names.
@@ -60,7 +61,7 @@ class RetiredSource {
    * @throws {RangeError} if its metric has too many tables
    */
   add(source) {
-    const { definition, order, rows } = source;
+    const { definition, order, rows, starts } = source;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
     const common = labelNames.length > MANY_LABEL_NAMES ? undefined : this.totalsOf(definition, labelNames);
@@ -72,7 +73,8 @@ class RetiredSource {
         const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
         const digest = source.extras.digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
-        totals.add(labels, columns, (row - first) * width, centroids, now);
+        const start = starts && startOf(starts, row);
+        totals.add(labels, columns, (row - first) * width, centroids, start, now);
       }
     }
     this.#dropEmpty();

@@ -8,6 +8,7 @@ const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
 const { SeriesTable } = require('../series/series-table');
+const { UNKNOWN } = require('../series/row-starts');
 
 /** In place of a worker's id. */
 const RETIRED = -1;
@@ -71,6 +72,7 @@ class RetiredTotals {
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
     this.#rules = rulesOf(layout);
     this.table = new TotalsTable(labelNames, width);
+    this.table.starts = UNKNOWN;
     this.#errors = new SeriesTable(labelNames, width);
     const viewOf = (/** @type {SeriesTable} */ table, /** @type {(row: number) => RowDigest} */ digestOf) => {
       const more = kindOf(layout).isComputed ? { digestOf, windowed } : {};
@@ -119,14 +121,19 @@ class RetiredTotals {
    * @param {Float64Array} columns
    * @param {number} at where those of the row are
    * @param {Float64Array | undefined} centroids its digest
+   * @param {number | undefined} start when it began to count, seconds since 1970; undefined if others of its
+   *   source say that
    * @param {number} now milliseconds, by a clock that never jumps
    */
-  add(labels, columns, at, centroids, now) {
+  add(labels, columns, at, centroids, start, now) {
     const { table } = this;
     const rules = this.#rules;
-    const isNew = rules !== undefined && table.find(labels) === -1;
+    const { liveCount } = table;
     const row = table.start(labels);
+    const isNew = table.liveCount > liveCount;
     this.#lastSeen[row] = now;
+    if (isNew) table.setStart(row, start ?? UNKNOWN);
+    else if (start !== undefined) table.setStart(row, Math.min(start, table.startAt(row)));
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     for (let column = 0; column < table.width; column++) {

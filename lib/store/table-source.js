@@ -93,6 +93,7 @@ class TableSource {
       order: table.live?.rows(),
       pages: table.pages.slice(),
       pageShift: table.pageShift,
+      starts: table.starts,
       extras,
     };
   }

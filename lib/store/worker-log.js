@@ -5,8 +5,11 @@
 const { SnapshotError } = require('../source/byte-buffers');
 const { RowMap } = require('./row-map');
 const { grown } = require('../series/row-array');
+const { startsByRow } = require('../series/row-starts');
 
 const MAX_ROW_MAPS = 8;
+
+const NO_ROWS = new Int32Array(0);
 
 /** @typedef {import('./row-map').LabelSets} LabelSets */
 /** @typedef {import('../source/log-decoder').Definition} Definition */
@@ -20,6 +23,7 @@ const MAX_ROW_MAPS = 8;
  * @property {number[][]} forms
  * @property {Int32Array} tuples by row: its form, then its integer of each label
  * @property {number} rows
+ * @property {import('../series/row-starts').Starts | undefined} starts
  * @property {boolean} isDropped for good: its number is not used again
  * @property {Map<string, RowMap>} maps to the family's rows, by the default labels that were added
  */
@@ -40,7 +44,8 @@ function withRecords(present, records) {
   for (const record of records) {
     const before = metrics[record.metric];
     const changed = changedBy(record, before, metrics.length, own.has(before));
-    if (changed !== before) own.add(changed);
+    // Only its starts were copied if it has no new rows.
+    if (own.has(before) || !('restarted' in record)) own.add(changed);
     metrics[record.metric] = changed;
   }
   return metrics;
@@ -61,6 +66,7 @@ function changedBy(record, metric, next, isOwn) {
   if (metric === undefined || metric.isDropped)
     throw new SnapshotError('log', `metric ${record.metric} is not defined`);
   if ('dropped' in record) return { ...withoutRows(metric), isDropped: true };
+  if ('restarted' in record) return withStarts(metric, record, isOwn);
   if (record.fromRow !== metric.rows)
     throw new SnapshotError('log', `rows of metric ${record.metric} do not follow those before them`);
   return withRows(metric, record, isOwn);
@@ -72,8 +78,25 @@ function changedBy(record, metric, next, isOwn) {
  */
 function withoutRows({ definition }) {
   const values = definition.labelNames.map(() => ['']);
-  const isDropped = false;
-  return { definition, values, forms: [], tuples: new Int32Array(0), rows: 0, isDropped, maps: new Map() };
+  const [rows, starts, isDropped] = [0, undefined, false];
+  return { definition, values, forms: [], tuples: NO_ROWS, rows, starts, isDropped, maps: new Map() };
+}
+
+/**
+ * @param {WorkerMetric} metric
+ * @param {import('../source/log-decoder').StartsRecord} record
+ * @param {boolean} isOwn whether the metric's lists may be changed
+ * @returns {WorkerMetric}
+ */
+function withStarts(metric, { restarted, starts: seconds }, isOwn) {
+  const before = metric.starts ?? 0;
+  const starts = isOwn && typeof before === 'object' ? before : startsByRow(before, metric.rows);
+  restarted.forEach((row, i) => {
+    if (row < 0 || row >= metric.rows)
+      throw new SnapshotError('log', `row ${row} of ${metric.rows} has started`);
+    starts.set(row, seconds[i]);
+  });
+  return { ...metric, starts };
 }
 
 /**
@@ -85,7 +108,8 @@ function withoutRows({ definition }) {
  * @param {boolean} isOwn whether the metric's lists may be changed
  * @returns {WorkerMetric}
  */
-function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
+function withRows(metric, record, isOwn) {
+  const { fromRow, rows, values, forms, tuples } = record;
   const allValues = metric.values.map((list, label) => {
     const { from, values: more } = values[label];
     if (from !== list.length) throw new SnapshotError('log', 'label values do not follow those before them');
@@ -110,7 +134,23 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
     allTuples = grown(allTuples, end);
   }
   allTuples.set(tuples, fromRow * width);
-  return { ...metric, values: allValues, forms, tuples: allTuples, rows: fromRow + rows };
+  const starts = startsWith(metric, record, isOwn);
+  return { ...metric, values: allValues, forms, tuples: allTuples, rows: fromRow + rows, starts };
+}
+
+/**
+ * @param {WorkerMetric} metric
+ * @param {import('../source/log-decoder').RowsRecord} record
+ * @param {boolean} isOwn whether the metric's lists may be changed
+ * @returns {WorkerMetric['starts']} with those of the new rows
+ */
+function startsWith({ starts: before }, { fromRow, rows, starts: added }, isOwn) {
+  const second = added.length === 1 ? added[0] >>> 0 : undefined;
+  if (second !== undefined && (fromRow === 0 || second === before)) return second;
+  if (before === undefined && added.length === 0) return undefined;
+  const starts = isOwn && typeof before === 'object' ? before : startsByRow(before ?? 0, fromRow + rows);
+  for (let i = 0; i < rows; i++) starts.set(fromRow + i, second ?? added[i] ?? 0);
+  return starts;
 }
 
 /**

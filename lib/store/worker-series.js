@@ -8,7 +8,8 @@ const { decodeLog } = require('../source/log-decoder');
 const { hasChecksum, NO_CHECKSUM } = require('../source/checksum');
 const { SnapshotError } = require('../source/byte-buffers');
 const { ONE_PAGE } = require('../series/number-pages');
-const { widthOf } = require('../series/layouts');
+const { widthOf, isLasting } = require('../series/layouts');
+const { UNKNOWN } = require('../series/row-starts');
 const { readJsonMetric } = require('./json-source');
 const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
 const { RowMap } = require('./row-map');
@@ -40,7 +41,9 @@ const NO_BYTES = Buffer.alloc(0);
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./worker-log').WorkerMetric} WorkerMetric */
 
-/** @typedef {Omit<Source, 'rows'> & {metric: WorkerMetric, defaults: [string, string][]}} CheckedEntry */
+/**
+ * @typedef {Omit<Source, 'rows' | 'starts'> & {metric: WorkerMetric, defaults: [string, string][]}} CheckedEntry
+ */
 
 class WorkerSeries {
   /** @type {WorkerMetric[]} by number */
@@ -261,7 +264,8 @@ function logOf(buffer, { bytes, log, logBytes, logChecksum }, present, readLog) 
  */
 function sourceOf({ workerId, definition, metric, defaults, rowCount, order, pages, pageShift, extras }) {
   const rows = rowMapOf(metric, defaults, rowCount);
-  return { workerId, definition, rows, rowCount, order, pages, pageShift, extras };
+  const { starts } = metric;
+  return { workerId, definition, rows, rowCount, order, pages, pageShift, starts, extras };
 }
 
 /**
@@ -317,6 +321,7 @@ function jsonSource(workerId, metric, defaults, budget = new ReadBudget()) {
     order: undefined,
     pages: [columns],
     pageShift: ONE_PAGE,
+    starts: isLasting(definition.type) ? UNKNOWN : undefined,
     extras,
   };
 }

@@ -89,7 +89,8 @@ class EndedThreads {
       const centroids = view.digestOf?.(row).slices()[0]?.centroids();
       // First: if there is no memory for one of them, the row is lost, and not there twice.
       table.removeRow(row);
-      totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, performance.now());
+      const start = table.starts && table.startAt(row);
+      totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, start, performance.now());
       if (++count % ROWS_PER_STEP === 0) yield;
     }
     totals.table.overflows += table.overflowCount;

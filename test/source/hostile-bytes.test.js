@@ -16,8 +16,16 @@ const { VIEW } = require('../../lib/registry/metric-view');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { readAnswer } = require('../../lib/cluster/primary/worker-answer');
 const { columnsName, isColumnsNameOf } = require('../../lib/spool/file-names');
-const { ByteWriter, SnapshotError } = require('../../lib/source/byte-buffers');
-const { BYTES_OFFSET, END_MARK, TABLE_ENTRY } = require('../../lib/source/source-format');
+const { ByteWriter, SnapshotError, joined } = require('../../lib/source/byte-buffers');
+const { decodeLog } = require('../../lib/source/log-decoder');
+const { withRecords } = require('../../lib/store/worker-log');
+const {
+  BYTES_OFFSET,
+  END_MARK,
+  TABLE_ENTRY,
+  ROWS: ROWS_RECORD,
+  STARTS,
+} = require('../../lib/source/source-format');
 const { damaged, anyValue, hostileMessage, pick } = require('../fixtures/hostile-input');
 const { makeWorker, bytesOf, copyOf, scrape, snapshotAhead, textOf } = require('../fixtures/unit-scrape');
 
@@ -256,6 +264,35 @@ describe('bytes from another process', () => {
       const crafted = withNumbers(long, { defaultLabels: [labels], entries });
       assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
     });
+  });
+
+  it('a log with starts of rows that there are not, or of some rows only, is refused', () => {
+    for (const fields of [
+      [STARTS, 0, 1, 1, 1000],
+      [STARTS, 0, 1, 2 ** 32 - 1, 1000],
+      [STARTS, 1, 1, 0, 1000],
+      [STARTS, 0, 2 ** 31, 0, 1000],
+      [ROWS_RECORD, 0, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 3, 1000, 1000, 1000],
+    ]) {
+      const worker = makeWorker();
+      new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [worker.registry] }).inc({ a: 'x' });
+      const { chunks } = worker.source.captureWithLog(WORKER, undefined);
+      const log = joined(worker.source.log.bytesFrom(0));
+      const known = withRecords(
+        [],
+        decodeLog(log, worker.source.log.name, () => undefined),
+      );
+      assert.ok(chunks.length > 0);
+      assert.throws(
+        () =>
+          withRecords(
+            known,
+            decodeLog(Buffer.from(new Uint32Array(fields).buffer), undefined, () => 1),
+          ),
+        SnapshotError,
+        `${fields}`,
+      );
+    }
   });
 
   it('dozens of default labels on each of half a million rows are accepted, whole and as a delta', () => {

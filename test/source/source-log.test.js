@@ -31,6 +31,7 @@ function recordsOf(log, from = 0) {
   return records.map(record => {
     if ('definition' in record) return `define ${record.metric} ${record.definition.name}`;
     if ('dropped' in record) return `drop ${record.metric}`;
+    if ('restarted' in record) return `restart ${record.metric} ${record.restarted} at ${record.starts}`;
     return `rows ${record.metric} ${record.fromRow} ${record.rows}`;
   });
 }
@@ -80,6 +81,47 @@ describe('the log of a source', () => {
       assert.deepEqual(others, left.length === 0 ? [] : ['define 2 one', 'rows 2 0 1']);
     });
   }
+
+  it('has when rows have started, and once which of them have done so again', t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+    const log = new SourceLog();
+    const [one, two, none] = [makeCounter('one'), makeCounter('two', []), makeCounter('none')];
+    const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [new Registry()] });
+    const views = [one.view, two.view, viewOf(gauge), none.view];
+    for (const a of ['x', 'y', 'z']) one.counter.inc({ a });
+    gauge.set({ a: 'x' }, 1);
+    extend(log, ...views);
+    t.mock.timers.tick(1000);
+    // In the second of an extension, before it and after it.
+    one.counter.remove({ a: 'y' });
+    one.counter.inc({ a: 'y' });
+    extend(log, ...views);
+    one.counter.inc({ a: 'w' });
+    gauge.remove({ a: 'x' });
+    gauge.set({ a: 'x' }, 1);
+    extend(log, ...views);
+    one.counter.inc({ a: 'v' });
+    t.mock.timers.tick(1000);
+    for (const a of ['w', 'x']) one.counter.remove({ a });
+    for (const a of ['w', 'x', 'u']) one.counter.inc({ a });
+    two.counter.reset();
+    extend(log, ...views);
+    extend(log, ...views);
+    const records = decodeLog(joined(log.bytesFrom(0)), log.name, () => 1);
+    const starts = records.flatMap(({ metric, starts: seconds, fromRow, restarted }) =>
+      seconds === undefined ? [] : [[metric, restarted ? [...restarted] : fromRow, [...seconds]]],
+    );
+    assert.deepEqual(starts, [
+      [0, 0, [1000]],
+      [1, 0, [1000]],
+      [2, 0, []],
+      [0, [1], [1001]],
+      [0, 3, [1001]],
+      [0, [0, 3], [1002, 1002]],
+      [0, 4, [1001, 1002]],
+      [1, [0], [1002]],
+    ]);
+  });
 
   it('takes little memory when a file or a reader has it, and goes on', () => {
     const log = new SourceLog();

@@ -14,7 +14,15 @@ const { FamilyIndex } = require('../../lib/store/family-index');
 const { FamilyRows } = require('../../lib/store/family-rows');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const {
+  makeWorker,
+  bytesOf,
+  copyOf,
+  scrape,
+  textOf,
+  samplesOf,
+  seriesKey,
+} = require('../fixtures/unit-scrape');
 
 const START = 1_700_000_000_000;
 
@@ -1017,4 +1025,79 @@ test('ClusterStore: a snapshot with thousands of additions to a large metric cop
   assert.equal(valueOf(store, 'm', { a: `added ${ADDITIONS - 1}` }), 1);
   assert.equal(valueOf(store, 'm', { a: `${ROWS - 1}` }), 1);
   assert.equal(store.worker(1).sources[0].rowCount, ROWS + ADDITIONS);
+});
+
+test('ClusterStore: a series began to count when the oldest number in its sum did, of a live, dead or unresponsive worker', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+  const workers = Array.from({ length: 3 }, (_, i) => {
+    const worker = makeWorker();
+    const options = { help: 'h', labelNames: ['a'], registers: [worker.registry] };
+    const metrics = [Counter, Histogram, Summary].map(Type => new Type({ name: Type.name, ...options }));
+    const gauge = new Gauge({ name: 'Gauge', ...options });
+    const use = a => {
+      for (const metric of metrics) (metric.inc ?? metric.observe).call(metric, { a }, 0.1);
+      gauge.set({ a }, 1);
+    };
+    return { ...worker, id: i + 1, metrics, use };
+  });
+  let store = new ClusterStore();
+  /** By label; of all types, which must agree. */
+  const starts = () => {
+    const byType = new Map(
+      runThrough(store.merge(new Set())).map(({ view }) => {
+        const rows = Array.from(view.rows(), row => [
+          view.labels(row, false)[0][1],
+          view.starts.startAt(row),
+        ]);
+        return [view.type, Object.fromEntries(rows.sort())];
+      }),
+    );
+    const { counter, gauge, ...others } = Object.fromEntries(byType);
+    assert.deepStrictEqual(new Set(Object.values(gauge ?? {})), new Set(gauge && [0]));
+    for (const other of Object.values(others)) assert.deepStrictEqual(other, counter);
+    return counter;
+  };
+  const second = () => t.mock.timers.tick(1000);
+  const [first, middle, last] = workers;
+  for (const worker of workers) {
+    for (const a of ['all', `own${worker.id}`]) worker.use(a);
+    second();
+  }
+  last.use('late');
+  scrapeAll(workers, store);
+  const before = { all: 1000, late: 1003, own1: 1000, own2: 1001, own3: 1002 };
+  assert.deepStrictEqual(starts(), before);
+  // Nothing of it has arrived.
+  for (const metric of first.metrics) metric.remove('own1');
+  second();
+  first.use('own1');
+  assert.deepStrictEqual(starts(), before);
+  scrapeAll(workers, store);
+  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
+  for (const metric of last.metrics) metric.remove('all');
+  second();
+  last.use('all');
+  first.use('late');
+  scrapeAll(workers, store);
+  for (const { id } of [middle, first]) store.retire(id);
+  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
+  const fresh = new ClusterStore();
+  fresh.restoreRetired(copyOf(store.encodeRetired()));
+  store = fresh;
+  assert.deepStrictEqual(starts(), { all: 1000, late: 1005, own1: 1004, own2: 1001 });
+  scrapeAll([last], store);
+  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
+  store.removeRetired([['a', 'all']]);
+  assert.deepStrictEqual(starts(), { ...before, all: 1005, own1: 1004 });
+  // It does not say when it began.
+  const values = [{ labels: { a: 'late' }, value: 1 }];
+  store.applyJson(4, [[{ name: 'Counter', help: 'h', type: 'counter', values }]]);
+  store.forget(last.id);
+  const late = () => {
+    const { view } = runThrough(store.merge(new Set())).find(family => family.view.name === 'Counter');
+    return view.starts.startAt([...view.rows()].find(row => view.labelText(row, false) === 'a="late"'));
+  };
+  assert.strictEqual(late(), 0);
+  store.retire(4);
+  assert.strictEqual(late(), 0);
 });

@@ -381,7 +381,8 @@ const STEPS = fc.effort > 1 ? 400 : 25;
 const BYTE_STEP = fc.effort > 1 ? 1 : 37;
 const NUMBER_STEP = fc.effort > 1 ? 1 : 23;
 
-test('retired totals: no counter falls while workers die and join at random', () => {
+test('retired totals: no counter falls, and no start timestamp rises, while workers die and join at random', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: START });
   const random = randomFrom(2026);
   const pick = list => list[Math.floor(random() * list.length)];
   const series = Array.from({ length: 30 }, (_, i) => `series ${i}`);
@@ -390,6 +391,7 @@ test('retired totals: no counter falls while workers die and join at random', ()
   let nextId = 1;
   let store = new ClusterStore();
   let before = new Map();
+  const starts = new Map();
   /**
    * Most series do not change between two deaths: otherwise a fall by one unit in the last place would not
    * show.
@@ -401,8 +403,18 @@ test('retired totals: no counter falls while workers die and join at random', ()
       if (!(value >= (before.get(key) ?? 0))) assert.fail(`${key} fell from ${before.get(key)} to ${value}`);
     }
     before = samples;
+    for (const { view } of runThrough(store.merge(new Set()))) {
+      for (const row of view.rows()) {
+        const key = `${view.name} ${view.labelText(row, false)}`;
+        const start = view.starts.startAt(row);
+        if (!(start <= (starts.get(key) ?? Infinity) && start >= START / 1000))
+          assert.fail(`${key}: ${start}`);
+        starts.set(key, start);
+      }
+    }
   };
   for (let step = 0; step < STEPS; step++) {
+    t.mock.timers.tick(1000);
     while (workers.size < 2 || (workers.size < 7 && random() < 0.5)) workers.set(nextId++, lastingWorker());
     for (let i = 0; i < 167; i++) {
       const a = pick(series);
