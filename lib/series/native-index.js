@@ -64,20 +64,26 @@ const BOUNDS = [
   0.9865531961276168, 0.9892280131939752, 0.9919100824251095, 0.9945994234836328, 0.9972960560854698,
 ];
 
-/**
- * What is needed to find a mantissa among the bounds of a schema. A double's 52 bits of mantissa are compared
- * as a whole number. 2^(n+1) slots of equal width have at most one bound each.
- *
- * @typedef {object} Scale
- * @property {Uint16Array} below by slot: the number of bounds below it
- * @property {Float64Array} mantissas of the bounds in rising order, and one above them all
- */
+// A mantissa has 52 bits: the upper 31 are compared first.
+const TOP_BITS = 31;
+const REST_BITS = 52 - TOP_BITS;
+/** Of each bound, and of one above them all. */
+const tops = Int32Array.from([...BOUNDS, 1], bound =>
+  Math.min((bound * 2 - 1) * 2 ** TOP_BITS, 2 ** TOP_BITS - 1),
+);
+const rests = Float64Array.from(
+  [...BOUNDS, Infinity],
+  (bound, i) => (bound * 2 - 1) * 2 ** 52 - tops[i] * 2 ** REST_BITS,
+);
 
-/** @type {(Scale | undefined)[]} by schema, made when first used */
-const scales = [];
+// Slots of equal width, each of which has at most one bound: how many are below it.
+const SLOTS_SHIFT = 9;
+const below = Uint16Array.from({ length: 1 << SLOTS_SHIFT }, (_, slot) =>
+  tops.findIndex(top => top >> (TOP_BITS - SLOTS_SHIFT) >= slot),
+);
 
 const number = new Float64Array(1);
-const halves = new Uint32Array(number.buffer);
+const halves = new Int32Array(number.buffer);
 number[0] = 1;
 const HIGH = halves[1] === 0 ? 0 : 1;
 const LOW = 1 - HIGH;
@@ -94,22 +100,20 @@ const SUBNORMAL_SHIFT = 54;
  */
 function indexOf(value, schema) {
   number[0] = value;
-  let high = halves[HIGH];
-  let exponent = high >>> 20;
-  if (exponent === 0) {
+  let octave = (halves[HIGH] >>> 20) - EXPONENT_OF_ONE;
+  if (octave === -EXPONENT_OF_ONE) {
     number[0] = value * 2 ** SUBNORMAL_SHIFT;
-    high = halves[HIGH];
-    exponent = (high >>> 20) - SUBNORMAL_SHIFT;
+    octave = (halves[HIGH] >>> 20) - EXPONENT_OF_ONE - SUBNORMAL_SHIFT;
   }
-  const octave = exponent - EXPONENT_OF_ONE;
-  if (schema > 0) {
-    const { below, mantissas } = scales[schema] ?? scaleOf(schema);
-    const mantissa = (high & MANTISSA_HIGH) * 0x100000000 + halves[LOW];
-    const first = below[(high & MANTISSA_HIGH) >> (19 - schema)];
-    return first + (mantissas[first] < mantissa ? 1 : 0) + (octave << schema);
-  }
-  const isPowerOfTwo = (high & MANTISSA_HIGH) === 0 && halves[LOW] === 0;
-  return (octave + (isPowerOfTwo ? 0 : 1) + (1 << -schema) - 1) >> -schema;
+  const low = halves[LOW];
+  const top = ((halves[HIGH] & MANTISSA_HIGH) << (TOP_BITS - 20)) | (low >>> REST_BITS);
+  const first = below[top >> (TOP_BITS - SLOTS_SHIFT)];
+  // The sign is 1 if the bound is below.
+  let isAbove = (tops[first] - top) >>> 31;
+  if (tops[first] === top && (low & (2 ** REST_BITS - 1)) > rests[first]) isAbove = 1;
+  // At schema 8; a bucket of a lower one is several of these.
+  const index = (octave << MAX_SCHEMA) + first + isAbove;
+  return ((index - 1) >> (MAX_SCHEMA - schema)) + 1;
 }
 
 /**
@@ -122,24 +126,6 @@ function boundOf(index, schema) {
   const fraction = BOUNDS[(index & ((1 << schema) - 1)) << (MAX_SCHEMA - schema)];
   // The fraction is doubled first: 2^1024 is no number.
   return Math.min(fraction * 2 * 2 ** (index >> schema), Number.MAX_VALUE);
-}
-
-/**
- * @param {number} schema 1 to 8
- * @returns {Scale}
- */
-function scaleOf(schema) {
-  const mantissas = BOUNDS.filter((_, i) => i % (1 << (MAX_SCHEMA - schema)) === 0).map(mantissaOf);
-  const slots = 1 << (schema + 1);
-  const below = Uint16Array.from({ length: slots }, (_, slot) => {
-    return mantissas.filter(mantissa => mantissa < (slot / slots) * 2 ** 52).length;
-  });
-  return (scales[schema] = { below, mantissas: Float64Array.of(...mantissas, Infinity) });
-}
-
-/** @param {number} fraction in [0.5, 1) */
-function mantissaOf(fraction) {
-  return (fraction * 2 - 1) * 2 ** 52;
 }
 
 module.exports = { MIN_SCHEMA, MAX_SCHEMA, indexOf, boundOf };
