@@ -42,7 +42,8 @@ const NO_BYTES = Buffer.alloc(0);
 /** @typedef {import('./worker-log').WorkerMetric} WorkerMetric */
 
 /**
- * @typedef {Omit<Source, 'rows' | 'starts'> & {metric: WorkerMetric, defaults: [string, string][]}} CheckedEntry
+ * @typedef {Omit<Source, 'rows' | 'starts'> & {metric: WorkerMetric, defaults: [string, string][]}}
+ *   CheckedEntry
  */
 
 class WorkerSeries {
