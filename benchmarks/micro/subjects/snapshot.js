@@ -3,15 +3,13 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { fileExchange } = require('../file-exchange.js');
 const { Workload } = require('../../shared/workload.js');
 const { OURS, clusterClassOf } = require('../../shared/clients.js');
 const { millisecondsPerCall } = require('../timing.js');
-const { processorWait } = require('../../shared/processor-wait.js');
 const { median } = require('../../shared/statistics.js');
 const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
 
-const WORKER_ID = 1;
-const HOOK_TIME = 1000; // ms; there are no hooks
 const LABEL_SETS = 100_000;
 /** More than half of a table has to be removed before it is compacted. */
 const REMOVED = 150_000;
@@ -136,50 +134,6 @@ function thousandMetrics({ Counter, Gauge, Histogram }) {
     const common = { name: `metric_${number}`, help: 'A metric', labelNames: ['set'] };
     return new types[number % types.length]({ ...common, buckets: [1, 10] });
   });
-}
-
-/** This library: a binary file, and the store of the aggregator thread. */
-function fileExchange(registry, directory) {
-  const { Source } = require('../../../lib/source/source');
-  const { SourceFiles } = require('../../../lib/cluster/worker/source-files');
-  const { ClusterStore } = require('../../../lib/store/cluster-store');
-  const { runThrough } = require('../../../lib/event-loop/slices');
-  const { readRegularFile, readRange } = require('../../../lib/spool/safe-files');
-  const { logName } = require('../../../lib/spool/file-names');
-  const source = new Source(() => [registry]);
-  const files = new SourceFiles(source, WORKER_ID);
-  files.aimAt(directory);
-  const readLog = (log, from, to) => readRange(path.join(directory, logName(WORKER_ID, log)), from, to);
-  const store = new ClusterStore();
-  let requestId = 0;
-  let written = '';
-  return {
-    async write() {
-      const file = files.start(++requestId);
-      file.open();
-      const bytes = await source.prepare(HOOK_TIME, {
-        onProgress: blocks => file.writeAhead(blocks),
-        capture: ahead => {
-          const waitedBefore = processorWait();
-          const began = performance.now();
-          const columns = source.capture(WORKER_ID, { ahead });
-          files.finish(file, columns);
-          this.section = performance.now() - began - (processorWait() - waitedBefore);
-          return columns.bytes;
-        },
-      });
-      written = path.join(directory, file.name);
-      return bytes;
-    },
-    /** Milliseconds that the last capture took, until its file was complete. */
-    section: NaN,
-    read() {
-      const bytes = readRegularFile(written);
-      fs.unlinkSync(written);
-      store.apply(WORKER_ID, bytes, readLog);
-      runThrough(store.merge(new Set()));
-    },
-  };
 }
 
 /** The other clients: JSON, and the parsed objects. */
