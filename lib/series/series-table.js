@@ -150,6 +150,7 @@ class SeriesTable {
   #startOnly() {
     if (this.rowCount === 0) {
       this.pages = [numbersInBlock(this.width)];
+      this.#stamp(0, 0);
       this.#append(this.rowCount++);
     } else if (this.live !== undefined && !this.live.has(0)) {
       this.#revive(0, 0);
@@ -321,10 +322,10 @@ class SeriesTable {
   /** @param {number} row a live one, which is set to zero */
   resetRow(row) {
     this.#beforeReset();
+    this.#stamp(row, this.liveCount - 1);
     this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
-    if (this.starts !== undefined) this.setStart(row, secondNow());
     for (const follower of this.followers) follower.rowReset(row);
   }
 
@@ -337,14 +338,23 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row a live one of a table with `starts`
+   * @param {number} row of a table with `starts`
    * @param {number} second since 1970 in which it began to count
+   * @param {number} [others] how many rows are live besides it
    */
-  setStart(row, second) {
+  setStart(row, second, others = this.liveCount - 1) {
     const { starts = 0 } = this;
     if (typeof starts !== 'number') starts.set(row, second);
-    else if (this.liveCount === 1) this.starts = second;
+    else if (others === 0) this.starts = second;
     else if (starts !== second) (this.starts = startsByRow(starts, this.rowCount)).set(row, second);
+  }
+
+  /**
+   * @param {number} row that starts from zero in this second. First, because there may be no memory for that
+   * @param {number} others how many rows are live besides it
+   */
+  #stamp(row, others) {
+    if (this.starts !== undefined) this.setStart(row, (Date.now() / 1000) >>> 0, others);
   }
 
   /**
@@ -403,6 +413,7 @@ class SeriesTable {
     if (row === 0) this.pages = [firstPage(this.width)];
     else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
     this.forms.rows.set(row, this.forms.numberOf(labels));
+    this.#stamp(row, this.liveCount);
     /** @type {LabelIndex} */ (this.index).add(labels);
     this.rowCount++;
     this.#append(row);
@@ -417,6 +428,7 @@ class SeriesTable {
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
     if (this.index !== undefined) this.forms.rows.set(row, form);
+    this.#stamp(row, this.liveCount);
     this.#append(row);
   }
 
@@ -425,7 +437,6 @@ class SeriesTable {
     if (this.live !== undefined) this.live.append(row);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
-    if (this.starts !== undefined) this.setStart(row, secondNow());
     if (this.listener !== undefined) this.listener.rowStarted(row);
     if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted(row);
   }
@@ -460,11 +471,6 @@ class SeriesTable {
     this.generation++;
     for (const follower of this.followers) follower.renumbered();
   }
-}
-
-/** @returns {number} of it, as an unsigned integer */
-function secondNow() {
-  return (Date.now() / 1000) >>> 0;
 }
 
 /** @param {Labels} labels */

@@ -3,10 +3,13 @@
 // An allocation that fails costs the recording that needed it, and nothing else.
 
 const assert = require('node:assert/strict');
-const { describe, it } = require('node:test');
+const { describe, it, mock } = require('node:test');
 const { Counter, Histogram, Registry, Summary } = require('../..');
 const { withFailingAllocation } = require('../fixtures/failing-allocations');
 const { writtenSamples } = require('../fixtures/unit-scrape');
+
+// Rows begin to count in different seconds, which takes memory.
+mock.timers.enable({ apis: ['Date'] });
 
 const TYPES = {
   Counter: { Type: Counter, verb: 'inc' },
@@ -19,7 +22,11 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
     const registry = new Registry();
     const labelNames = ['kind', 'status', 'id'];
     const metric = new Type({ name: 'm', help: 'h', labelNames, registers: [registry], ...config });
-    return { registry, metric, record: labels => metric[verb](labels, 2) };
+    const record = labels => {
+      mock.timers.tick(300);
+      metric[verb](labels, 2);
+    };
+    return { registry, metric, record };
   };
 
   /**
