@@ -15,13 +15,17 @@ export type OpenMetricsMIME = 'application/openmetrics-text';
 export type OpenMetricsVersion = '1.0.0';
 export type OpenMetricsContentType = `${OpenMetricsMIME}; version=${OpenMetricsVersion}; charset=${Charset}`;
 
+/** Content-Type of the protobuf format, the only one with native histograms. */
+export type ProtobufContentType =
+  'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
+
 /** The formats that a registry can write. */
-export type RegistryContentType = PrometheusContentType | OpenMetricsContentType;
+export type RegistryContentType = PrometheusContentType | OpenMetricsContentType | ProtobufContentType;
 
 /** Content-Type of the Prometheus text format, the default. */
 export const prometheusContentType: PrometheusContentType;
 
-/** Content-Type of OpenMetrics text, the only format with exemplars. */
+/** Content-Type of OpenMetrics text, the text format with exemplars. */
 export const openMetricsContentType: OpenMetricsContentType;
 
 /** Current Content-Type of the global registry. */
@@ -132,6 +136,7 @@ export type Collector = () => void;
 export class Registry<BoundRegistryContentType extends RegistryContentType = PrometheusContentType> {
   static readonly PROMETHEUS_CONTENT_TYPE: PrometheusContentType;
   static readonly OPENMETRICS_CONTENT_TYPE: OpenMetricsContentType;
+  static readonly PROMETHEUS_PROTOBUF_CONTENT_TYPE: ProtobufContentType;
 
   /** The default registry of metrics; the same object as `register`. */
   static globalRegistry: Registry;
@@ -160,7 +165,10 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
    */
   constructor(contentType?: BoundRegistryContentType);
 
-  /** All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. */
+  /**
+   * All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. A registry of the
+   * protobuf format resolves with a Buffer, which this type cannot say: use metricsBytes().
+   */
   metrics(): Promise<string>;
 
   /** The metric with this name as text. Rejected with a TypeError if there is none. */
@@ -251,8 +259,9 @@ interface RegistryMembers {
 
   /**
    * Sets the formats in which endpoints serve this registry; the request's Accept header chooses one of them,
-   * or else the first is used. With `openmetrics`, metrics that are created later may have exemplars. The
-   * format of metrics() stays.
+   * or else the first is used. With `openmetrics` or `protobuf`, metrics that are created later may have
+   * exemplars. The format of metrics() stays. Without a call, protobuf is served beside that format if there
+   * are native histograms.
    *
    * @throws {TypeError} if it is not a list of formats
    */
@@ -398,9 +407,12 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   /** Sets the registries to aggregate; default the global registry. */
   static setRegistries(
     regs:
-      | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
+      | Array<
+          Registry<PrometheusContentType> | Registry<OpenMetricsContentType> | Registry<ProtobufContentType>
+        >
       | Registry<PrometheusContentType>
-      | Registry<OpenMetricsContentType>,
+      | Registry<OpenMetricsContentType>
+      | Registry<ProtobufContentType>,
   ): void;
 
   /**
@@ -411,10 +423,10 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   constructor(options: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text; those of this process if it has never had a worker; '' if there are
-   * none. Rejected if no worker answered in time and there are no earlier numbers, if an aggregator of the
-   * application throws, or in a worker if its primary does not aggregate. A metric with an unknown aggregator
-   * is left out.
+   * The metrics of all workers as text, or as a Buffer as those of metrics(); those of this process if it has
+   * never had a worker; '' if there are none. Rejected if no worker answered in time and there are no earlier
+   * numbers, if an aggregator of the application throws, or in a worker if its primary does not aggregate. A
+   * metric with an unknown aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
@@ -487,9 +499,12 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   /** Sets the registries with which this thread joins; default the global registry. */
   static setRegistries(
     regs:
-      | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
+      | Array<
+          Registry<PrometheusContentType> | Registry<OpenMetricsContentType> | Registry<ProtobufContentType>
+        >
       | Registry<PrometheusContentType>
-      | Registry<OpenMetricsContentType>,
+      | Registry<OpenMetricsContentType>
+      | Registry<ProtobufContentType>,
   ): void;
 
   /** How many threads have joined, without this one; 0 in a thread that does not serve the page. */
@@ -504,7 +519,7 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   constructor(contentType: T | undefined, options: WorkerRegistryOptions);
   constructor(options: WorkerRegistryOptions, primary?: boolean);
 
-  /** The metrics of all threads as text; '' in a thread that does not serve the page. */
+  /** The metrics of all threads, as those of metrics(); '' in a thread that does not serve the page. */
   workerMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
   /** The same as bytes, which are written outside this thread's event loop. Undefined instead of ''. */
@@ -527,8 +542,8 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
 
 // ------------------------------------------------------------------------------------------------- endpoints
 
-/** A text format of metrics: Prometheus text, or OpenMetrics text. */
-export type MetricsFormat = 'text' | 'openmetrics';
+/** A format of metrics: Prometheus text, OpenMetrics text, or protobuf. */
+export type MetricsFormat = 'text' | 'openmetrics' | 'protobuf';
 
 export interface MetricsHandlerOptions {
   /**
@@ -538,7 +553,8 @@ export interface MetricsHandlerOptions {
   selfMetrics?: boolean;
   /**
    * The formats from which the request's Accept header chooses; the first is used if it accepts none, or all
-   * equally. Default: those of the registry's setFormats(), or else its content type only.
+   * equally; protobuf only if it is preferred to all others. Default: those of the registry's setFormats(),
+   * or else its content type, and protobuf if there are native histograms.
    */
   formats?: readonly MetricsFormat[];
   /**
@@ -645,7 +661,9 @@ export interface MetricConfiguration<T extends string> {
   /** Default none. */
   labelNames?: T[] | readonly T[];
   /** Default the global registry; an empty list for none. */
-  registers?: (Registry<PrometheusContentType> | Registry<OpenMetricsContentType>)[];
+  registers?: (
+    Registry<PrometheusContentType> | Registry<OpenMetricsContentType> | Registry<ProtobufContentType>
+  )[];
   /** How the values of a cluster's workers are combined, default `sum`. */
   aggregator?: Aggregator;
   /** Runs before the metric is read. */

@@ -5,6 +5,7 @@
 
 const { ClusterStore } = require('../store/cluster-store');
 const { sampleFamily } = require('../exposition/sample-family');
+const { isNative } = require('../exposition/page-format');
 const { selfMetrics } = require('./self-metrics');
 const { CurrentSpool } = require('./current-spool');
 const { PageWriter } = require('./page-writer');
@@ -39,6 +40,7 @@ const { debug } = require('../options/debug-log');
  * @property {ReturnType<ClusterStore['state']>} state
  * @property {number} seconds duration of merging and writing, as far as it went
  * @property {boolean} isEmpty whether there are no numbers of any worker
+ * @property {boolean} [hasNative] whether the page has native histograms
  */
 
 /**
@@ -225,9 +227,10 @@ class Aggregator {
     yield* this.#store.readThreads();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
-    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
+    const hasNative = this.#merged.some(family => 'view' in family && isNative(family.view));
+    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, hasNative, custom: waiting };
     const bodies = yield* this.finish({ formats, aggregated: [], facts });
-    return { ...this.#outcome(again, start), isEmpty, bodies };
+    return { ...this.#outcome(again, start), isEmpty, hasNative, bodies };
   }
 
   /**

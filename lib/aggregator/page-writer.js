@@ -5,7 +5,7 @@
 
 const { renderBytes } = require('../exposition/text-bytes');
 const { formatOf } = require('../exposition/formats');
-const { selectFamilies, textKeyOf } = require('../exposition/page-format');
+const { formatsFor, selectFamilies, textKeyOf } = require('../exposition/page-format');
 const { compressBody } = require('./gzip');
 const { PagePool } = require('./page-pool');
 const { debug } = require('../options/debug-log');
@@ -41,7 +41,7 @@ class PageWriter {
     const texts = new Map();
     /** @type {(Body | BuiltPush)[]} */
     const bodies = [];
-    for (const format of formats) {
+    for (const format of formatsFor(formats, families)) {
       const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
       if (format.push !== undefined) {
         bodies.push(yield* this.#pushSessions.build(all, formatOf(format.format), format.push));

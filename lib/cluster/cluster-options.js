@@ -7,7 +7,7 @@ const { format, inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
-const { isSupported, contentTypesOf } = require('../exposition/formats');
+const { formatOf, isSupported, contentTypesOf } = require('../exposition/formats');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
@@ -16,7 +16,7 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
 /**
  * @typedef {object} ClusterOptions
  * @property {number} [timeout] milliseconds
- * @property {readonly string[]} [formats] `text`, `openmetrics` or both
+ * @property {readonly string[]} [formats] some of `text`, `openmetrics` and `protobuf`
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace]
@@ -177,16 +177,24 @@ function warnIfMissing(directory, owner = 'AggregatorRegistry') {
 }
 
 /**
- * @param {{timeout: number, contentType: string, names: readonly string[] | undefined}} options of
- *   clusterMetricsBytes()
+ * What clusterMetricsBytes() is asked for. `nativeContentType`: the format if there are native histograms.
+ *
+ * @param {any} options
+ * @param {{timeout: number, contentType: string}} defaults those of the registry
+ * @returns {{timeout: number, format: import('./wire/scrape-callers').Format}}
  * @throws {TypeError} if one of them is not valid
  */
-function checkPageOptions({ timeout, contentType, names }) {
+function pageRequest(options, defaults) {
+  const { gzip = false, timeout = defaults.timeout, selfMetrics = false, names } = options ?? {};
+  const { contentType = defaults.contentType, nativeContentType = contentType } = options ?? {};
   checkOptions({ timeout });
-  if (!isSupported(contentType)) throw new TypeError(format('Content type %s is unsupported', contentType));
+  for (const each of [contentType, nativeContentType])
+    if (!isSupported(each)) throw new TypeError(format('Content type %s is unsupported', each));
   if (names !== undefined && !(Array.isArray(names) && names.every(name => typeof name === 'string'))) {
     throw new TypeError('names must be a list of names of metrics');
   }
+  const formats = { format: formatOf(contentType).name, nativeFormat: formatOf(nativeContentType).name };
+  return { timeout, format: { ...formats, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names } };
 }
 
 /**
@@ -202,7 +210,7 @@ module.exports = {
   clusterOptions,
   isOptions,
   checkOptions,
-  checkPageOptions,
+  pageRequest,
   checkCallOptions,
   warnIfMissing,
   warnIfOptionsDiffer,

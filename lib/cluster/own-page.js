@@ -5,6 +5,8 @@
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { scrapePages } = require('../registry/scrape');
+const { hasNativeHistograms } = require('../registry/metric-view');
+const { HAS_NATIVE, withFacts } = require('../exposition/page-bytes');
 const { aggregateJson } = require('./aggregate-json');
 const { registriesOfAllCopies } = require('./package-copies');
 
@@ -41,8 +43,19 @@ function nameOf({ name }) {
 }
 
 /** The page of an AggregatorRegistry, which concurrent callers share. */
-const ownPage = coalesceByRegistry(async (registry, formats) =>
+const sharedPage = coalesceByRegistry(async (registry, formats) =>
   scrapePages(await shownRegistries(registry), formats),
 );
+
+/**
+ * @param {any} registry an AggregatorRegistry
+ * @param {import('../exposition/page-format').PageFormat} format
+ * @returns {Promise<import('../exposition/page-bytes').PageBytes>}
+ */
+async function ownPage(registry, { format, nativeFormat = format, gzip, names }) {
+  const hasNative = ownRegistries(registry).some(hasNativeHistograms);
+  const bytes = await sharedPage(registry, { format: hasNative ? nativeFormat : format, gzip, names });
+  return withFacts({ bytes, ascii: false }, { [HAS_NATIVE]: hasNative });
+}
 
 module.exports = { ownRegistries, shownRegistries, ownPage };

@@ -5,6 +5,7 @@
 const { inspect } = require('util');
 const { isCounter } = require('../series/layouts');
 const { textFormat } = require('./text-format');
+const { PROTOBUF } = require('./protobuf-format');
 
 /** @typedef {import('./text-format').Family} Family */
 
@@ -51,7 +52,7 @@ const OPENMETRICS = textFormat({
 });
 
 /** @type {Format[]} */
-const FORMATS = [TEXT, OPENMETRICS];
+const FORMATS = [TEXT, OPENMETRICS, PROTOBUF];
 
 /** @param {string} name of a counter */
 function baseName(name) {
@@ -82,7 +83,7 @@ function isSupported(contentType) {
 function contentTypesOf(names) {
   const list = Array.isArray(names) ? names : [];
   if (list.length === 0 || list.some(name => formatOf(name).name !== name)) {
-    const known = FORMATS.map(({ name }) => `'${name}'`).join(' and ');
+    const known = FORMATS.map(({ name }) => `'${name}'`).join(', ');
     throw new TypeError(`formats must be a list of ${known}: ${inspect(names)}`);
   }
   return [...new Set(list.map(name => formatOf(name).contentType))];
@@ -96,4 +97,4 @@ function haveExemplars(contentTypes = []) {
   return contentTypes.some(contentType => formatOf(contentType).hasExemplars);
 }
 
-module.exports = { FORMATS, TEXT, OPENMETRICS, formatOf, isSupported, contentTypesOf, haveExemplars };
+module.exports = { FORMATS, TEXT, OPENMETRICS, PROTOBUF, formatOf, isSupported, contentTypesOf, haveExemplars };

@@ -3,12 +3,17 @@
 /** Property of a page: how many `collect` hooks had failed in all processes by then. */
 const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
 
+/** Property of a page: whether it has native histograms. */
+const HAS_NATIVE = Symbol.for('prom-client-cluster.has-native.v1');
+
 /** @typedef {(readonly [metric: string, count: number])[]} HookFailures */
+
+/** @typedef {{[HOOK_FAILURES]?: HookFailures, [HAS_NATIVE]?: boolean}} PageFacts */
 
 /**
  * `ascii` means that each byte is one character.
  *
- * @typedef {{bytes: Buffer, ascii: boolean, [HOOK_FAILURES]?: HookFailures}} PageBytes
+ * @typedef {{bytes: Buffer, ascii: boolean} & PageFacts} PageBytes
  */
 
 /**
@@ -20,15 +25,29 @@ function pageBytes({ buffer, length, ascii }) {
 }
 
 /**
- * Adds a property that code which prints or compares the page does not see.
+ * Adds properties that code which prints or compares the page does not see.
  *
  * @template {object} Page
  * @param {Page} page
- * @param {HookFailures | undefined} failures
- * @returns {Page} the same page
+ * @param {PageFacts} facts
+ * @returns {Page & PageFacts} the same page
  */
-function withHookFailures(page, failures) {
-  return Object.defineProperty(page, HOOK_FAILURES, { value: failures });
+function withFacts(page, facts) {
+  for (const key of [HOOK_FAILURES, HAS_NATIVE]) {
+    Object.defineProperty(page, key, { value: /** @type {any} */ (facts)[key] });
+  }
+  return page;
 }
 
-module.exports = { HOOK_FAILURES, pageBytes, withHookFailures };
+/**
+ * @param {PageBytes} page
+ * @param {import('./formats').Format} format
+ * @returns {string} its text; its bytes if the format is not text
+ */
+function pageText({ bytes, ascii }, { isBinary }) {
+  if (isBinary) return /** @type {any} */ (bytes);
+  // Decoding latin1 is several times faster, and the same for pure ASCII.
+  return bytes.toString(ascii ? 'latin1' : 'utf8');
+}
+
+module.exports = { HOOK_FAILURES, HAS_NATIVE, pageBytes, pageText, withFacts };

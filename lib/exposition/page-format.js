@@ -5,6 +5,7 @@
  *
  * @typedef {object} PageFormat
  * @property {string} format its name
+ * @property {string} [nativeFormat] that of a page with native histograms, default `format`
  * @property {boolean} gzip
  * @property {readonly string[]} [names] of the families, default all
  */
@@ -16,6 +17,24 @@
 const MAX_SELECTIONS = 10;
 
 const TOO_MANY_SELECTIONS = 'There are too many scrapes of different metrics at the moment.';
+
+/**
+ * The formats for these families.
+ *
+ * @template {Pick<PageFormat, 'format' | 'nativeFormat'>} P
+ * @param {P[]} formats
+ * @param {import('./text-format').Family[]} families
+ * @returns {P[]}
+ */
+function formatsFor(formats, families) {
+  const hasNative = families.some(isNative);
+  return formats.map(format => ({ ...format, format: (hasNative && format.nativeFormat) || format.format }));
+}
+
+/** @param {import('./text-format').Family} family */
+function isNative({ bucketsAt }) {
+  return bucketsAt !== undefined;
+}
 
 /**
  * @template {{name: string}} F
@@ -48,4 +67,11 @@ function hasTooManySelections(formats, format) {
   return keys.size >= MAX_SELECTIONS && !keys.has(textKeyOf(format));
 }
 
-module.exports = { TOO_MANY_SELECTIONS, hasTooManySelections, selectFamilies, textKeyOf };
+module.exports = {
+  TOO_MANY_SELECTIONS,
+  formatsFor,
+  isNative,
+  hasTooManySelections,
+  selectFamilies,
+  textKeyOf,
+};

@@ -6,11 +6,11 @@ const { inspect } = require('node:util');
 const { unref } = require('../event-loop/timers');
 
 const { checkOptionNames } = require('../options/option-names');
-const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS, hasNativeHistograms } = require('../registry/metric-view');
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
-const { formatOf, contentTypesOf, haveExemplars } = require('../exposition/formats');
-const { HOOK_FAILURES } = require('../exposition/page-bytes');
+const { PROTOBUF, formatOf, contentTypesOf, haveExemplars } = require('../exposition/formats');
+const { HOOK_FAILURES, HAS_NATIVE } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
@@ -37,9 +37,9 @@ const pageOf = coalesceByRegistry(pagesOf);
  * @typedef {object} EndpointOptions
  * @property {boolean} [selfMetrics] whether a cluster's page includes metrics about the scrape itself
  *   (workers by state, age of their numbers, failures), default true
- * @property {readonly string[]} [formats] `text`, `openmetrics` or both: the request's Accept header chooses
- *   one of them, or else the first is used. Default: those of the registry's setFormats(), or else its
- *   content type only
+ * @property {readonly string[]} [formats] of `text`, `openmetrics` and `protobuf`: the request's Accept
+ *   header chooses one of them, or else the first is used. Default: those of the registry's setFormats(), or
+ *   else its content type, and `protobuf` if it has native histograms
  * @property {(error: any) => unknown} [onError] called if a scrape fails, and if the page of a cluster,
  *   group or threads shows old values because `collect` hooks have failed: once in ten minutes for a metric.
  *   Default for a scrape: a process warning, at most one a minute
@@ -149,29 +149,46 @@ class MetricsEndpoint {
   async #metrics({ header, url }) {
     const registry = this.#registry;
     const gzip = acceptsGzip(header('accept-encoding'));
-    const contentTypes = this.#contentTypes ?? registry[CONTENT_TYPES] ?? [registry.contentType];
-    const vary = contentTypes.length === 1 ? ['Accept-Encoding'] : ['Accept', 'Accept-Encoding'];
-    const chosen = chooseContentType(header('accept'), contentTypes);
     const names = namesOf(url);
+    const accept = header('accept');
     if (typeof registry.clusterMetricsBytes !== 'function') {
+      const isOurs = registry[PAGES] !== undefined;
+      const { chosen, vary } = this.#choose(accept, isOurs && hasNativeHistograms(registry));
       // A registry with a rendering of its own writes one format only.
-      const contentType = registry[PAGES] === undefined ? registry.contentType : chosen;
+      const contentType = isOurs ? chosen : registry.contentType;
       const body = await pageOf(registry, { format: formatOf(contentType).name, gzip, names });
       if (registry.getMetricsAsArray?.().length === 0) {
         throw unavailable('There are no metrics: none is registered in this Registry.');
       }
       return responseOf(200, contentType, vary, body, { gzip });
     }
+    const [classic, native] = [this.#choose(accept, false), this.#choose(accept, true)];
     const page = await registry.clusterMetricsBytes({
       gzip,
       timeout: waitOf(header('x-prometheus-scrape-timeout-seconds'), registry.timeout ?? 0),
       selfMetrics: this.#selfMetrics,
-      contentType: chosen,
+      contentType: classic.chosen,
+      nativeContentType: native.chosen,
       names,
     });
     if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
     this.#reportHooks(page[HOOK_FAILURES]);
+    const { chosen, vary } = page[HAS_NATIVE] ? native : classic;
     return responseOf(200, chosen, vary, page.bytes, { gzip });
+  }
+
+  /**
+   * Without formats that were set, native histograms are served to those that ask for them.
+   *
+   * @param {import('./negotiation').Header} accept
+   * @param {boolean} hasNative whether the page has native histograms
+   */
+  #choose(accept, hasNative) {
+    const registry = this.#registry;
+    const own = hasNative ? [registry.contentType, PROTOBUF.contentType] : [registry.contentType];
+    const contentTypes = this.#contentTypes ?? registry[CONTENT_TYPES] ?? own;
+    const vary = contentTypes.length === 1 ? ['Accept-Encoding'] : ['Accept', 'Accept-Encoding'];
+    return { chosen: chooseContentType(accept, contentTypes), vary };
   }
 }
 

@@ -2,6 +2,8 @@
 
 // What a scrape asks for: headers and query of its request.
 
+const { formatOf } = require('../exposition/formats');
+
 // Part of the scraper's timeout that is reserved for rendering and for sending the response.
 const MARGIN_MILLISECONDS = 500;
 const MARGIN_SHARE = 0.2;
@@ -9,6 +11,10 @@ const MARGIN_SHARE = 0.2;
 // Any client can set the timeout header. It cannot make a scrape wait for a hung worker longer than this, or
 // longer than the registry's own timeout if that is more.
 const MAX_WAIT_MILLISECONDS = 10_000;
+
+// A parameter in quotes may have any separator.
+const BETWEEN_COMMAS = /(?:[^,"]|"[^"]*"?)+/g;
+const BETWEEN_SEMICOLONS = /(?:[^;"]|"[^"]*"?)+/g;
 
 /** @typedef {string | string[] | null | undefined} Header */
 
@@ -23,19 +29,19 @@ const MAX_WAIT_MILLISECONDS = 10_000;
  * @returns {Alternative[]}
  */
 function alternativesOf(header) {
-  return String(header ?? '')
+  const parts = String(header ?? '')
     .toLowerCase()
-    .split(',')
-    .map(part => {
-      const [name, ...rest] = part.split(';').map(text => text.trim());
-      const parameters = new Map(
-        rest.map(text => {
-          const [key, value = ''] = text.split('=').map(side => side.trim());
-          return [key, value.replace(/^"(.*)"$/, '$1')];
-        }),
-      );
-      return { name, parameters, weight: Number(parameters.get('q') ?? 1) };
-    });
+    .match(BETWEEN_COMMAS);
+  return (parts ?? []).map(part => {
+    const [name = '', ...rest] = (part.match(BETWEEN_SEMICOLONS) ?? []).map(text => text.trim());
+    const parameters = new Map(
+      rest.map(text => {
+        const [, key, value = ''] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+        return [key.trim(), value.trim().replace(/^"(.*)"$/s, '$1')];
+      }),
+    );
+    return { name, parameters, weight: Number(parameters.get('q') ?? 1) };
+  });
 }
 
 /**
@@ -50,7 +56,8 @@ function acceptsGzip(header) {
 }
 
 /**
- * The content type with the highest weight (RFC 9110, 12.5.1); of equal ones, the first.
+ * The content type with the highest weight (RFC 9110, 12.5.1); of equal ones the first text. Readers of text
+ * fail if they get anything else: only who asks for bytes by name, and prefers them to all texts, gets them.
  *
  * @param {Header} header Accept
  * @param {string[]} contentTypes at least one
@@ -60,7 +67,9 @@ function chooseContentType(header, contentTypes) {
   if (contentTypes.length === 1) return contentTypes[0];
   const ranges = alternativesOf(header);
   const weights = contentTypes.map(contentType => weightOf(contentType, ranges));
-  return contentTypes[weights.indexOf(Math.max(...weights))];
+  const highest = Math.max(...weights);
+  const best = contentTypes.filter((_, i) => weights[i] === highest);
+  return best.find(contentType => !formatOf(contentType).isBinary) ?? best[0];
 }
 
 /**
@@ -69,23 +78,43 @@ function chooseContentType(header, contentTypes) {
  * @returns {number} of the most specific range that includes the content type, 0 if none does
  */
 function weightOf(contentType, ranges) {
-  const [{ name, parameters }] = alternativesOf(contentType);
-  const type = name.split('/')[0];
+  const [own] = alternativesOf(contentType);
+  const { isBinary } = formatOf(contentType);
+  const names = isBinary ? [own.name] : ['*/*', `${own.name.split('/')[0]}/*`, own.name];
   let most = -1;
   let result = 0;
   for (const range of ranges) {
-    const version = range.parameters.get('version');
-    // Scrapers also list versions that are not served.
-    if (version !== undefined && version !== parameters.get('version')) continue;
-    const precision = ['*/*', `${type}/*`, name].indexOf(range.name);
-    if (precision === -1) continue;
-    const specificity = precision * 2 + (version === undefined ? 0 : 1);
+    const precision = names.indexOf(range.name);
+    if (precision === -1 || !(isBinary ? hasAllOf(own, range) : isReadable(own, range))) continue;
+    const isVersion = range.parameters.get('version') === own.parameters.get('version');
+    const specificity = precision * 2 + (isVersion ? 1 : 0);
     // NaN is no weight.
     if (specificity < most || !(range.weight >= 0)) continue;
     result = specificity === most ? Math.max(result, range.weight) : range.weight;
     most = specificity;
   }
   return result;
+}
+
+/**
+ * @param {Alternative} own
+ * @param {Alternative} range
+ * @returns {boolean} whether it has all parameters of ours
+ */
+function hasAllOf(own, range) {
+  return [...own.parameters].every(([name, value]) => range.parameters.get(name) === value);
+}
+
+/**
+ * Scrapers also list versions that are not served. Prometheus text 0.0.4 is valid 1.0.0, too; other
+ * parameters do not matter.
+ *
+ * @param {Alternative} own
+ * @param {Alternative} range
+ */
+function isReadable(own, range) {
+  const version = range.parameters.get('version');
+  return version === undefined || version === own.parameters.get('version') || own.name === 'text/plain';
 }
 
 /**

@@ -57,6 +57,16 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
+/**
+ * @param {any} registry
+ * @returns {boolean} whether one of its metrics is a native histogram
+ */
+function hasNativeHistograms(registry) {
+  return registry
+    .getMetricsAsArray()
+    .some((/** @type {any} */ metric) => metric.type === 'histogram' && viewOf(metric)?.buckets !== undefined);
+}
+
 module.exports = {
   VIEW,
   DEFAULT_LABELS,
@@ -67,4 +77,5 @@ module.exports = {
   OBSERVER,
   MEASURED,
   viewOf,
+  hasNativeHistograms,
 };

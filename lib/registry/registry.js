@@ -3,6 +3,7 @@
 const {
   TEXT,
   OPENMETRICS,
+  PROTOBUF,
   formatOf,
   isSupported,
   contentTypesOf,
@@ -66,7 +67,7 @@ class Registry {
   /**
    * All metrics as text, after all `collect` hooks have run.
    *
-   * @returns {Promise<string>}
+   * @returns {Promise<string>} a Buffer if the registry's format is protobuf
    */
   async metrics() {
     if (this.getMetricsAsString === getMetricsAsString) return scrapeText(this);
@@ -239,10 +240,10 @@ class Registry {
 
   /**
    * Sets the formats in which endpoints serve this registry: the request's Accept header chooses one of them,
-   * or else the first is used. With `openmetrics`, metrics that are registered from now on may have
-   * exemplars, whatever `contentType` is. The format of metrics() stays.
+   * or else the first is used. With `openmetrics` or `protobuf`, metrics that are registered from now on may
+   * have exemplars, whatever `contentType` is. The format of metrics() stays.
    *
-   * @param {readonly string[]} formats `text`, `openmetrics` or both
+   * @param {readonly string[]} formats of `text`, `openmetrics` and `protobuf`
    * @throws {TypeError} if it is another value
    */
   setFormats(formats) {
@@ -421,5 +422,6 @@ function withDefaults(values, defaultLabels) {
 Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = TEXT.contentType;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS.contentType;
+Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE = PROTOBUF.contentType;
 
 module.exports = { Registry };

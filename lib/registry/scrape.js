@@ -12,7 +12,7 @@ const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
-const { formatOf } = require('../exposition/formats');
+const { TEXT, formatOf } = require('../exposition/formats');
 const { viewOf, DEFAULT_LABELS } = require('./metric-view');
 const { readableDefaults } = require('./readable-defaults');
 const { warnOfOtherClients } = require('./other-clients');
@@ -275,11 +275,11 @@ function read({ metric, registry, view, hook }, make, settingFor = settingOf) {
 /**
  * @param {MetricView | Family} source
  * @param {Setting} setting
- * @returns {string}
+ * @returns {string} Prometheus text if the format is not text
  */
 function writeFamily(source, { defaultLabels, format }) {
   const family = 'table' in source ? liveFamily(source, defaultLabels) : source;
-  return [...format.write(family)].join('');
+  return [...(format.isBinary ? TEXT : format).write(family)].join('');
 }
 
 /**

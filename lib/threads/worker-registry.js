@@ -11,13 +11,14 @@ const {
   clusterOptions,
   isOptions,
   checkOptions,
-  checkPageOptions,
+  pageRequest,
   checkCallOptions,
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
 const { JOINED, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { formatOf } = require('../exposition/formats');
+const { pageText } = require('../exposition/page-bytes');
 const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
 
@@ -101,7 +102,7 @@ class WorkerRegistry extends Registry {
     checkCallOptions(options);
     const page = await this.workerMetricsBytes({ timeout, selfMetrics });
     if (page === undefined) return '';
-    return page.bytes.toString(page.ascii ? 'latin1' : 'utf8');
+    return pageText(page, formatOf(this.contentType));
   }
 
   /**
@@ -118,13 +119,9 @@ class WorkerRegistry extends Registry {
    * @throws {TypeError} if an option is not valid
    */
   async workerMetricsBytes(/** @type {any} */ options) {
-    const { gzip = false, timeout = this.timeout, selfMetrics = false } = options ?? {};
-    const { contentType = this.contentType, names } = options ?? {};
-    checkPageOptions({ timeout, contentType, names });
+    const { format, timeout } = pageRequest(options, this);
     const threads = processState().threads;
     if (threads === undefined) return undefined;
-    const { name } = formatOf(contentType);
-    const format = { format: name, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
     const page = pageOf(threads, format, timeout);
     threads.scrapes.add(page);
     try {

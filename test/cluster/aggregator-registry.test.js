@@ -140,7 +140,7 @@ describe('options from the environment', () => {
     const texts = emit.mock.calls.map(call => call.arguments[0]).sort();
     assert.deepEqual(texts, [
       `${PREFIX}CHECKPOINT_INTERVAL=5 is ignored: checkpointInterval must be 0 or at least 100 milliseconds: 5`,
-      `${PREFIX}FORMATS=text,json is ignored: formats must be a list of 'text' and 'openmetrics': [ 'text', 'json' ]`,
+      `${PREFIX}FORMATS=text,json is ignored: formats must be a list of 'text', 'openmetrics', 'protobuf': [ 'text', 'json' ]`,
       `${PREFIX}INCLUDE_PRIMARY=yes is ignored: use 1 or true, 0 or false`,
       `${PREFIX}RETIRED_MAX_AGE=-1 is ignored: retiredMaxAge must be a number of milliseconds: '-1'`,
       `${PREFIX}TIMEOUT=5s is ignored: timeout must be a number of milliseconds: '5s'`,

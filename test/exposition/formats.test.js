@@ -71,7 +71,7 @@ describe('another format of pages', () => {
     assert.equal(records.headers['Content-Type'], RECORDS.contentType);
     assert.deepEqual(records.body, PAGE);
     assert.match(String(text.body), /^a 1$/m);
-    assert.throws(() => registry.setFormats(['record']), /'text' and 'openmetrics' and 'records'/);
+    assert.throws(() => registry.setFormats(['record']), /'text', .*, 'records'/);
   });
 
   it('is written by the page writer of a cluster, beside text', async t => {

@@ -13,10 +13,15 @@ const {
   metricsHandler,
   metricsResponse,
 } = require('../..');
-const { withHookFailures } = require('../../lib/exposition/page-bytes');
+const { HOOK_FAILURES, withFacts } = require('../../lib/exposition/page-bytes');
 
-const { PROMETHEUS_CONTENT_TYPE: TEXT, OPENMETRICS_CONTENT_TYPE: OPENMETRICS } = Registry;
+const {
+  PROMETHEUS_CONTENT_TYPE: TEXT,
+  OPENMETRICS_CONTENT_TYPE: OPENMETRICS,
+  PROMETHEUS_PROTOBUF_CONTENT_TYPE: PROTOBUF,
+} = Registry;
 const BOTH = ['text', 'openmetrics'];
+const ALL = ['text', 'openmetrics', 'protobuf'];
 
 // What Prometheus sends, by version.
 const PROMETHEUS_2_42 =
@@ -27,6 +32,13 @@ const PROMETHEUS_3 =
   'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1';
 const PROMETHEUS_3_TEXT_FIRST =
   'text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.2';
+// With native histograms.
+const FAMILIES = 'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited';
+const NATIVE_PROMETHEUS = {
+  2.42: `${FAMILIES},application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1`,
+  '3.0': `${FAMILIES};escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;escaping=allow-utf-8;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;escaping=allow-utf-8;q=0.2,*/*;q=0.1`,
+  3.15: `${FAMILIES};escaping=allow-utf-8;q=0.7,application/openmetrics-text;version=2.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1`,
+};
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 
 /** A registry with a counter whose name both formats share. */
@@ -92,6 +104,67 @@ describe('formats', () => {
     }
   });
 
+  it('only a scraper that prefers protobuf to everything else that is served gets it', async () => {
+    for (const [accept, formats, expected] of [
+      ...Object.values(NATIVE_PROMETHEUS).map(header => [header, ALL, PROTOBUF]),
+      [NATIVE_PROMETHEUS['2.42'], ['protobuf', 'text'], PROTOBUF],
+      [NATIVE_PROMETHEUS['2.42'], BOTH, OPENMETRICS],
+      [NATIVE_PROMETHEUS['2.42'], ['text'], TEXT],
+      ...[undefined, '', '*/*', BROWSER, 'application/*', 'text/plain', 'text/plain;q=0.1, */*'].flatMap(
+        accept => [
+          [accept, ['protobuf', 'text'], TEXT],
+          [accept, ['text', 'protobuf'], TEXT],
+        ],
+      ),
+      ...[PROMETHEUS_2_42, PROMETHEUS_2, PROMETHEUS_3].map(header => [header, ALL, OPENMETRICS]),
+      [PROMETHEUS_3_TEXT_FIRST, ALL, TEXT],
+      // Nothing else is accepted.
+      [FAMILIES, ALL, PROTOBUF],
+      [`${FAMILIES};q=0.001`, ALL, PROTOBUF],
+      [`${FAMILIES};q=0`, ALL, TEXT],
+      // Something else is accepted as well.
+      [`${FAMILIES};q=0.5, text/plain;q=0.5`, ALL, TEXT],
+      [`${FAMILIES};q=0.5, text/plain;q=0.6`, ALL, TEXT],
+      [`${FAMILIES};q=0.5, */*;q=0.6`, ALL, TEXT],
+      [`${FAMILIES};q=0.5, application/openmetrics-text;q=0.6`, ['text', 'protobuf'], PROTOBUF],
+      // By name, and with these parameters.
+      [
+        'Application/VND.google.protobuf; Encoding="delimited"; x="a,b;q=0"; proto="io.prometheus.client.MetricFamily"',
+        ALL,
+        PROTOBUF,
+      ],
+      [`${FAMILIES};escaping=allow-utf-8;version=9`, ALL, PROTOBUF],
+      [`${FAMILIES.replace('delimited', 'text')}, text/plain;q=0.1`, ALL, TEXT],
+      [`${FAMILIES.replace('delimited', 'compact-text')}, text/plain;q=0.1`, ALL, TEXT],
+      [`${FAMILIES.replace('MetricFamily', 'Other')}, text/plain;q=0.1`, ALL, TEXT],
+      ['application/vnd.google.protobuf, text/plain;q=0.1', ALL, TEXT],
+      ['application/vnd.google.protobuf;encoding=delimited', ALL, TEXT],
+      ['application/protobuf', ALL, TEXT],
+      [`"${FAMILIES}`, ALL, TEXT],
+      // The only format, as with all others.
+      [undefined, ['protobuf'], PROTOBUF],
+    ]) {
+      const headers = accept === undefined ? {} : { accept };
+      const { status, contentType } = await scrape(smallRegistry(), { headers, formats });
+      assert.deepStrictEqual([status, contentType], [200, expected], `${accept} of ${formats}`);
+    }
+  });
+
+  it('version 1.0.0 of Prometheus text is read by those that ask for it, and an unknown parameter does not matter', async () => {
+    for (const [accept, expected] of [
+      ['text/plain;version=1.0.0;q=0.9, application/openmetrics-text;q=0.5', TEXT],
+      ['text/plain;escaping=underscores;version="1.0.0", application/openmetrics-text;q=0.5', TEXT],
+      ['application/openmetrics-text;version=1.0.0;escaping=dots;x, text/plain;q=0.5', OPENMETRICS],
+      [
+        'text/plain;version=1.0.0;q=0.9, text/plain;version=0.0.4;q=0.1, application/openmetrics-text;q=0.5',
+        OPENMETRICS,
+      ],
+    ]) {
+      const { contentType } = await scrape(smallRegistry(), { headers: { accept }, formats: ALL });
+      assert.strictEqual(contentType, expected, accept);
+    }
+  });
+
   it('a registry is served in its own format without the option', async () => {
     for (const contentType of [TEXT, OPENMETRICS]) {
       const registry = smallRegistry(contentType);
@@ -154,7 +227,7 @@ describe('formats', () => {
   it('formats have to be a list of known ones, for an endpoint as for setFormats()', () => {
     const refused = {
       name: 'TypeError',
-      message: /^formats must be a list of 'text' and 'openmetrics': /,
+      message: /^formats must be a list of 'text', 'openmetrics', 'protobuf': /,
     };
     for (const formats of [[], ['json'], ['text', undefined], 'text', {}, 5]) {
       assert.throws(() => metricsHandler(smallRegistry(), { formats }), refused);
@@ -353,7 +426,7 @@ describe('a scrape that fails', () => {
       contentType: TEXT,
       metrics() {},
       clusterMetricsBytes: async () =>
-        withHookFailures({ bytes: Buffer.from('a 1\n'), ascii: true }, failures),
+        withFacts({ bytes: Buffer.from('a 1\n'), ascii: true }, { [HOOK_FAILURES]: failures }),
     };
     const handler = metricsHandler(registry, { onError });
     const [a, b] = [

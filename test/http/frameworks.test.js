@@ -129,7 +129,10 @@ describe('metricsResponse()', () => {
     const response = await metricsResponse(cluster, request({ headers }), { selfMetrics: false });
     assert.strictEqual(await response.text(), 'x 1\n');
     assert.deepStrictEqual(asked, [
-      { gzip: false, timeout: 800, selfMetrics: false, contentType: OPENMETRICS, names: undefined },
+      {
+        ...{ gzip: false, timeout: 800, selfMetrics: false, names: undefined },
+        ...{ contentType: OPENMETRICS, nativeContentType: OPENMETRICS },
+      },
     ]);
   });
 

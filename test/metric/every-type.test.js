@@ -14,7 +14,7 @@ const { GroupDirectory } = require('../../lib/cluster/group/group-directory');
 const { MemberSnapshots } = require('../../lib/cluster/group/member-snapshots');
 const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { TEXT } = require('../../lib/exposition/formats');
+const { PROTOBUF, TEXT } = require('../../lib/exposition/formats');
 const { Metric } = require('../../lib/metric/metric');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
@@ -28,8 +28,17 @@ const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { EXTREMES } = require('../fixtures/extremes');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
+const { protobufSamples } = require('../fixtures/protobuf-page');
 const { decodedBody } = require('../push/fixtures/receiver');
-const { bytesOf, makeWorker, scrape, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
+const {
+  bytesOf,
+  makeWorker,
+  pageOf,
+  scrape,
+  samplesOf,
+  seriesKey,
+  textOf,
+} = require('../fixtures/unit-scrape');
 
 const NAME = 'm';
 
@@ -109,6 +118,14 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       registry.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
       const page = (await registry.metrics()).replaceAll(`${NAME}_total{`, `${NAME}{`);
       assert.deepEqual(samplesOf(page), expected(VALUES[0]));
+    });
+
+    it('is on the page in the protobuf format, of its registry and of a cluster', async () => {
+      const { registry } = workerWith(VALUES[0]);
+      registry.setContentType(client.Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE);
+      assert.deepEqual(protobufSamples(await registry.metrics()), expected(VALUES[0]));
+      const page = pageOf(clusterOf(...VALUES), PROTOBUF);
+      assert.deepEqual(protobufSamples(page), expected(...VALUES));
     });
 
     it('has one place in a registry, by its name', async () => {

@@ -10,7 +10,7 @@ const { textOf } = require('../../options/thrown');
 const { pause } = require('../../event-loop/timers');
 const { Batches } = require('../../event-loop/batches');
 const { formatOf } = require('../../exposition/formats');
-const { HOOK_FAILURES } = require('../../exposition/page-bytes');
+const { HOOK_FAILURES, HAS_NATIVE } = require('../../exposition/page-bytes');
 const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { pageName } = require('../../spool/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
@@ -117,7 +117,8 @@ class PageRequests {
     /** @type {Bytes | PageFile | undefined} */
     const page = collected;
     if (page === undefined) return undefined;
-    const fields = { ascii: page.ascii, hookFailures: collected[HOOK_FAILURES] };
+    const facts = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] };
+    const fields = { ascii: page.ascii, ...facts };
     if ('file' in page) {
       if (!isOnline(worker)) this.#supervisor.discard(page.file);
       return { file: page.file, bytes: page.length, ...fields };
@@ -136,10 +137,10 @@ class PageRequests {
 function readRequest({ pageId, format, timeout, inMessage }) {
   if (!Number.isSafeInteger(pageId) || pageId < 1 || typeof format !== 'object' || format === null) return;
   if (typeof timeout !== 'number' || !(timeout >= 0)) return;
-  const { format: formatName, gzip, selfMetrics, names } = format;
-  if (formatOf(formatName).name !== formatName) return;
+  const { format: formatName, nativeFormat = formatName, gzip, selfMetrics, names } = format;
+  if ([formatName, nativeFormat].some(name => formatOf(name).name !== name)) return;
   if (names !== undefined && !isListOfNames(names)) return;
-  const flags = { format: formatName, gzip: gzip === true, selfMetrics: selfMetrics === true };
+  const flags = { format: formatName, nativeFormat, gzip: gzip === true, selfMetrics: selfMetrics === true };
   return { pageId, format: { ...flags, names }, timeout, inMessage: inMessage === true };
 }
 

@@ -12,7 +12,7 @@ const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/
 const { ThreadLostError } = require('./thread-backend');
 const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
-const { pageBytes, withHookFailures } = require('../../exposition/page-bytes');
+const { HOOK_FAILURES, HAS_NATIVE, pageBytes, withFacts } = require('../../exposition/page-bytes');
 const { Batches } = require('../../event-loop/batches');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -303,9 +303,9 @@ class ScrapeRounds {
     }
     const keys = new Set(callers.map(({ key }) => key));
     const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
-    const failures = hookFailures(result.state);
+    const facts = { [HOOK_FAILURES]: hookFailures(result.state), [HAS_NATIVE]: result.hasNative };
     (result.bodies ?? []).forEach((body, i) => {
-      const page = withHookFailures('buffer' in body ? pageBytes(body) : body, failures);
+      const page = withFacts('buffer' in body ? pageBytes(body) : body, facts);
       for (const caller of holders[i]) {
         const isAwaited = caller.resolve(page);
         if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);

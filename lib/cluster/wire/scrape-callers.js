@@ -93,8 +93,8 @@ function distinctFormats(callers) {
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
-function keyOf({ format, gzip, selfMetrics, names, file, push }) {
-  return JSON.stringify([format, gzip, selfMetrics, names, file, push?.session.id]);
+function keyOf({ format, nativeFormat, gzip, selfMetrics, names, file, push }) {
+  return JSON.stringify([format, nativeFormat, gzip, selfMetrics, names, file, push?.session.id]);
 }
 
 /**

@@ -14,7 +14,7 @@ const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { isPageNameOf } = require('../../spool/file-names');
 const { isListOfNames, MAX_TIMEOUT_MILLISECONDS } = require('../wire/scrape-callers');
 const { readInSteps, checkDirectory, isOthers, codeOf } = require('../../spool/safe-files');
-const { withHookFailures } = require('../../exposition/page-bytes');
+const { HOOK_FAILURES, HAS_NATIVE, withFacts } = require('../../exposition/page-bytes');
 const { debug } = require('../../options/debug-log');
 
 const NOBODY_AGGREGATES =
@@ -144,14 +144,15 @@ class ClusterPages {
    * @param {any} message of type PAGE
    * @returns {Promise<PageBytes | undefined>}
    */
-  async #pageIn({ pageId, file, bytes, page, ascii, hookFailures, error, reason }) {
+  async #pageIn({ pageId, file, bytes, page, ascii, hookFailures, hasNative, error, reason }) {
     if (typeof error === 'string')
       throw typeof reason === 'string' ? unavailable(error, reason) : new Error(error);
     const isFile = isPageNameOf(file, this.#link.id, pageId);
     if (!isFile && typeof page !== 'string') return undefined;
     const content = isFile ? await this.#readFile(file, bytes) : Buffer.from(page, 'base64');
     const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
-    return withHookFailures({ bytes: content, ascii: ascii === true }, failures);
+    const facts = { [HOOK_FAILURES]: failures, [HAS_NATIVE]: hasNative === true };
+    return withFacts({ bytes: content, ascii: ascii === true }, facts);
   }
 
   /**

@@ -5,7 +5,7 @@
 // exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
 
 const { labelsOfSeries } = require('./label-rows');
-const { ProtobufWriter } = require('./protobuf-writer');
+const { ProtobufWriter } = require('../../exposition/protobuf-writer');
 const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */

@@ -13,6 +13,9 @@ const { textOf } = require('../../options/thrown');
 const SAMPLES_PER_STEP = 64;
 const SERIES_PER_STEP = 4096;
 
+/** Dates are not later. */
+const MOST_SECONDS = 8.64e12;
+
 /**
  * In how many pushes a series that has ended has a stale marker, if none is accepted. After five minutes
  * queries stop showing it in any case.
@@ -188,7 +191,7 @@ function sentExemplar(exemplar) {
   try {
     const { labelSet, value, timestamp } = exemplar;
     const labels = Object.entries(labelSet ?? {}).map(([name, text]) => labelOf(name, String(text)));
-    const milliseconds = timestamp > 0 && Number.isFinite(timestamp) ? Math.round(timestamp * 1000) : 0;
+    const milliseconds = timestamp > 0 && timestamp < MOST_SECONDS ? Math.round(timestamp * 1000) : 0;
     return { labels, value: Number(value), timestamp: milliseconds };
   } catch (error) {
     reportUnreadable(error);

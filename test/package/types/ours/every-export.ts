@@ -50,6 +50,7 @@ import {
   PrometheusContentType,
   PrometheusMIME,
   PrometheusMetricsVersion,
+  ProtobufContentType,
   Pushgateway,
   Registry,
   RegistryContentType,
@@ -85,6 +86,8 @@ const openMetricsMime: OpenMetricsMIME = 'application/openmetrics-text';
 const openMetricsVersion: OpenMetricsVersion = '1.0.0';
 const prometheusText: PrometheusContentType = `${prometheusMime}; version=${prometheusVersion}; charset=${charset}`;
 const openMetricsText: OpenMetricsContentType = `${openMetricsMime}; version=${openMetricsVersion}; charset=${charset}`;
+const protobuf: ProtobufContentType = Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE;
+new Registry(protobuf).setContentType(protobuf);
 const formats: RegistryContentType[] = [
   prometheusText,
   openMetricsText,

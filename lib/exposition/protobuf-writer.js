@@ -7,6 +7,7 @@ const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 
 const LONGEST_VARINT = 10;
+const TOO_LARGE = 2 ** 64;
 const BYTES_PER_CHARACTER = 3; // of UTF-8, at most
 const FIRST_BYTES = 65536;
 
@@ -40,6 +41,15 @@ class ProtobufWriter {
   }
 
   /**
+   * @param {number} field of type sint32 or sint64
+   * @param {number} value an integer
+   */
+  signed(field, value) {
+    this.#tag(field, VARINT);
+    this.zigzag(value);
+  }
+
+  /**
    * @param {number} field
    * @param {Uint8Array} bytes 8 of them, little endian
    */
@@ -56,6 +66,13 @@ class ProtobufWriter {
     this.#tag(field, FIXED64);
     this.#reserve(Float64Array.BYTES_PER_ELEMENT);
     this.length = this.#bytes.writeDoubleLE(value, this.length);
+  }
+
+  /** @returns {Buffer} a copy of what was written; the writer is empty then */
+  take() {
+    const taken = Buffer.from(this.bytes);
+    this.length = 0;
+    return taken;
   }
 
   /** @param {Uint8Array} bytes of fields */
@@ -106,8 +123,17 @@ class ProtobufWriter {
     this.length += bytes;
   }
 
-  /** @param {number} value an integer of at least 0; up to 2^53, so without the operators of 32 bits */
+  /** @param {number} value an integer: 0, -1, 1, -2, 2 and so on become 0, 1, 2, 3, 4 */
+  zigzag(value) {
+    this.varint(value < 0 ? -2 * value - 1 : 2 * value);
+  }
+
+  /**
+   * @param {number} value an integer of at least 0; mostly up to 2^53, so without the operators of 32 bits
+   * @throws {RangeError} if it is none, or has more than 64 bits
+   */
   varint(value) {
+    if (!(value >= 0 && value < TOO_LARGE)) throw new RangeError(`not an integer of 64 bits: ${value}`);
     this.#reserve(LONGEST_VARINT);
     let rest = value;
     while (rest >= 128) {
@@ -124,8 +150,8 @@ class ProtobufWriter {
   #tag(field, type) {
     // With the varint that follows: end() writes it where nothing may move.
     this.#reserve(2 * LONGEST_VARINT);
-    // One byte: no field of these protocols is above 15.
-    this.#bytes[this.length++] = field * 8 + type;
+    if (field < 16) this.#bytes[this.length++] = field * 8 + type;
+    else this.varint(field * 8 + type);
   }
 
   /** @param {number} bytes to be written next */
