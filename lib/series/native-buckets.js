@@ -5,7 +5,8 @@
 // directories and chunks are in pages of words, which may be in shared memory: another thread reads them with
 // readRow().
 
-const { MIN_SCHEMA, indexOf, boundOf } = require('./native-index');
+const { MIN_SCHEMA, indexOf } = require('./native-index');
+const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting, mergeBuckets } = require('./merged-buckets');
 const { growPages, pageShiftOf, pageMaskOf } = require('./number-pages');
 
 /** @typedef {import('./series-table').RowListener} RowListener */
@@ -23,6 +24,7 @@ const { growPages, pageShiftOf, pageMaskOf } = require('./number-pages');
  * @property {number} zeroCount
  * @property {Side} positive
  * @property {Side} negative
+ * @property {number} maxBuckets populated ones: with more, the schema is lowered
  */
 
 /**
@@ -30,6 +32,7 @@ const { growPages, pageShiftOf, pageMaskOf } = require('./number-pages');
  * @property {Float64Array[]} numbers of heads
  * @property {Int32Array[]} words of heads: the same memory
  * @property {Int32Array[]} pages of directories and chunks
+ * @property {number} maxBuckets of a row
  */
 
 // A head in words. Odd while the row changes other than by counting.
@@ -57,10 +60,7 @@ const HEAD_WORDS = HEAD_NUMBERS * WORDS_OF_NUMBER;
 const HEAD_SHIFT = pageShiftOf(HEAD_NUMBERS);
 const HEAD_MASK = pageMaskOf(HEAD_SHIFT);
 
-const CHUNK_SHIFT = 4;
 const CHUNK = 1 << CHUNK_SHIFT;
-/** A side with more has its schema lowered: it would take too much memory. 128 octaves at schema 8. */
-const MOST_CHUNKS = 2048;
 
 // A place is the number of a page, and an offset in it.
 const PAGE_SHIFT = 14;
@@ -147,7 +147,7 @@ class NativeBuckets {
 
   /** @returns {BucketMemory} */
   get memory() {
-    return { numbers: this.#numbers, words: this.#words, pages: this.#pages };
+    return { numbers: this.#numbers, words: this.#words, pages: this.#pages, maxBuckets: this.maxBuckets };
   }
 
   /**
@@ -173,25 +173,14 @@ class NativeBuckets {
   }
 
   /**
-   * Adds what another row has. The schema becomes the lower one, the zero threshold the higher one. If that
-   * is inside a populated bucket it becomes that bucket's bound, so that what is in the bucket counts once.
+   * Adds what another row has, see mergeBuckets().
    *
    * @param {number} row
    * @param {Buckets} that
    */
   merge(row, that) {
     this.#start(row);
-    const schema = Math.min(this.#schemaOf(row), that.schema);
-    if (schema < this.#schemaOf(row)) this.#rewrite(row, atSchema(this.read(row), schema));
-    let other = atSchema(that, schema);
-    const threshold = this.#numbers[row >> HEAD_SHIFT][numberOf(row) + ZERO_THRESHOLD];
-    if (threshold !== that.zeroThreshold) {
-      const own = this.read(row);
-      const common = commonThreshold(own, other);
-      if (common !== threshold) this.#rewrite(row, atThreshold(own, common));
-      other = atThreshold(other, common);
-    }
-    this.#addAll(row, other);
+    this.#rewrite(row, mergeBuckets([this.read(row), that]));
   }
 
   /**
@@ -213,17 +202,6 @@ class NativeBuckets {
   clear(row) {
     this.#start(row);
     this.#rewrite(row, this.#empty());
-  }
-
-  /**
-   * A row without counts. Its schema and zero threshold stay.
-   *
-   * @param {number} row
-   */
-  zero(row) {
-    const { schema, zeroThreshold } = this.read(row);
-    this.#start(row);
-    this.#rewrite(row, { ...this.#empty(), schema, zeroThreshold });
   }
 
   /** @param {number} row */
@@ -330,10 +308,8 @@ class NativeBuckets {
 
   /** @param {number} row whose schema is lowered by one, or by more if that leaves too many buckets */
   #lower(row) {
-    let buckets = this.read(row);
-    do buckets = atSchema(buckets, buckets.schema - 1);
-    while (buckets.schema > MIN_SCHEMA && populatedOf(buckets) > this.maxBuckets);
-    this.#rewrite(row, buckets);
+    const buckets = this.read(row);
+    this.#rewrite(row, fitting(atSchema(buckets, buckets.schema - 1)));
   }
 
   /**
@@ -474,10 +450,10 @@ class NativeBuckets {
 
   /** @returns {Buckets} */
   #empty() {
-    const { schema, zeroThreshold } = this;
+    const { schema, zeroThreshold, maxBuckets } = this;
     const positive = { indices: [], counts: [] };
     const negative = { indices: [], counts: [] };
-    return { schema, zeroThreshold, zeroCount: 0, positive, negative };
+    return { schema, zeroThreshold, zeroCount: 0, positive, negative, maxBuckets };
   }
 
   /** @param {number} row */
@@ -507,7 +483,7 @@ class NativeBuckets {
  * @param {number} row
  * @returns {Buckets | undefined} undefined if another thread has changed the row at each attempt
  */
-function readRow({ numbers, words: allWords, pages }, row) {
+function readRow({ numbers, words: allWords, pages, maxBuckets }, row) {
   const words = allWords[row >> HEAD_SHIFT];
   const head = headOf(row);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -520,6 +496,7 @@ function readRow({ numbers, words: allWords, pages }, row) {
       zeroCount: page[numberOf(row) + ZERO_COUNT],
       positive: readSide(pages, words, head, head + POSITIVE),
       negative: readSide(pages, words, head, head + NEGATIVE),
+      maxBuckets,
     };
     // Unlike a load, this is not done before the reads above, on any processor.
     if (Atomics.add(words, head + VERSION, 0) === version) return buckets;
@@ -596,81 +573,6 @@ function chunkSize(isWide) {
 /** @param {Side} side */
 function isLarge({ counts }) {
   return counts.some(count => count >= TWO_32);
-}
-
-/**
- * @param {Buckets} buckets
- * @returns {number}
- */
-function populatedOf({ positive, negative }) {
-  return positive.indices.length + negative.indices.length;
-}
-
-/**
- * @param {number} index
- * @param {number} steps
- * @returns {number} the bucket that includes it in a schema lower by that many steps
- */
-function lowered(index, steps) {
-  return ((index - 1) >> steps) + 1;
-}
-
-/**
- * @param {Buckets} buckets
- * @param {number} schema not above theirs
- * @returns {Buckets}
- */
-function atSchema(buckets, schema) {
-  const steps = buckets.schema - schema;
-  if (steps === 0) return buckets;
-  const [positive, negative] = [buckets.positive, buckets.negative].map(({ indices, counts }) => {
-    /** @type {Side} */
-    const side = { indices: [], counts: [] };
-    for (let i = 0; i < indices.length; i++) {
-      const index = lowered(indices[i], steps);
-      if (side.indices.at(-1) === index) side.counts[side.counts.length - 1] += counts[i];
-      else {
-        side.indices.push(index);
-        side.counts.push(counts[i]);
-      }
-    }
-    return side;
-  });
-  return { ...buckets, schema, positive, negative };
-}
-
-/**
- * The larger of two zero thresholds. If it is inside a bucket with observations of the other, which may be on
- * either side of it, that bucket's bound.
- *
- * @param {Buckets} left
- * @param {Buckets} right with the same schema
- * @returns {number}
- */
-function commonThreshold(left, right) {
-  const [lower, higher] = left.zeroThreshold < right.zeroThreshold ? [left, right] : [right, left];
-  const threshold = higher.zeroThreshold;
-  const index = indexOf(threshold, lower.schema);
-  const isCut = lower.positive.indices.includes(index) || lower.negative.indices.includes(index);
-  return isCut ? boundOf(index, lower.schema) : threshold;
-}
-
-/**
- * @param {Buckets} buckets
- * @param {number} zeroThreshold not below theirs; if it is, then a bound, or inside an empty bucket
- * @returns {Buckets}
- */
-function atThreshold(buckets, zeroThreshold) {
-  if (buckets.zeroThreshold === zeroThreshold) return buckets;
-  let { zeroCount } = buckets;
-  const last = indexOf(zeroThreshold, buckets.schema);
-  const [positive, negative] = [buckets.positive, buckets.negative].map(({ indices, counts }) => {
-    let from = indices.findIndex(index => index > last);
-    if (from === -1) from = indices.length;
-    for (let i = 0; i < from; i++) zeroCount += counts[i];
-    return { indices: indices.slice(from), counts: counts.slice(from) };
-  });
-  return { ...buckets, zeroThreshold, zeroCount, positive, negative };
 }
 
 module.exports = { NativeBuckets, readRow };

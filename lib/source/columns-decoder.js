@@ -4,7 +4,7 @@
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { hasChecksum, NO_CHECKSUM } = require('./checksum');
-const { EXTRAS } = require('./extras');
+const { EXTRAS, COMMON_KINDS, SPARSE_KINDS } = require('./extras');
 const { readFailures } = require('./failure-counts');
 const { isValidLabelName } = require('../registry/names');
 const {
@@ -18,6 +18,7 @@ const {
   LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
+  SPARSE_ENTRY,
 } = require('./source-format');
 
 /** @type {import('./extras').RowExtras} */
@@ -189,7 +190,8 @@ function readEntry(reader, parts, ahead) {
   const kind = reader.uint32();
   const defaults = reader.uint32();
   if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
-  if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  if (kind !== TABLE_ENTRY && kind !== SPARSE_ENTRY)
+    throw new SnapshotError('numbers', `an entry of kind ${kind}`);
   const readPart = () => {
     const offset = reader.float64();
     const part = { start: Math.abs(offset), end: 0 };
@@ -208,9 +210,10 @@ function readEntry(reader, parts, ahead) {
     throw new SnapshotError('numbers', 'all rows should be live, but some are not');
   /** @type {TableEntry['extras']} */
   const extras = [];
-  for (let kind = 0; kind < EXTRAS.length; kind++) {
+  const kinds = kind === SPARSE_ENTRY ? SPARSE_KINDS : COMMON_KINDS;
+  for (let extra = 0; extra < kinds; extra++) {
     const count = reader.uint32();
-    if (count > 0) extras.push({ kind, count, part: readPart() });
+    if (count > 0) extras.push({ kind: extra, count, part: readPart() });
   }
   return { defaults, metric, rowCount, liveCount, numbers, order, extras };
 }
@@ -294,12 +297,13 @@ function columnsOf({ columns }, entry, width) {
  */
 function extrasOf({ columns }, { extras, rowCount }) {
   if (extras.length === 0) return NO_EXTRAS;
-  return Object.fromEntries(
-    extras.map(({ kind, count, part }) => {
-      const { name, decode } = EXTRAS[kind];
-      return [name, decode(() => readerOf(columns, part), count, rowCount)];
-    }),
-  );
+  /** @type {import('./extras').RowExtras} */
+  const decoded = {};
+  for (const { kind, count, part } of extras) {
+    const { name, decode } = EXTRAS[kind];
+    decoded[name] = decode(() => readerOf(columns, part), count, rowCount, decoded[name]);
+  }
+  return decoded;
 }
 
 module.exports = { readHeader, checkWriter, decodeColumns, columnsOf, extrasOf, parseJson };

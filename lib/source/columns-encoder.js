@@ -5,9 +5,10 @@
 
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
-const { EXTRAS } = require('./extras');
+const { COMMON_KINDS, SPARSE_KINDS } = require('./extras');
 const { writeFailures } = require('./failure-counts');
 const { liveRows } = require('../series/live-rows');
+const { kindOf } = require('../series/layouts');
 const {
   MAGIC,
   END_MARK,
@@ -19,6 +20,7 @@ const {
   LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
+  SPARSE_ENTRY,
 } = require('./source-format');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -129,14 +131,18 @@ function writeNumbers(writer, columns, capture, log, ahead) {
   writer.list(capture.defaultLabels, labels => writer.labels(labels));
   writeFailures(writer, capture.failures);
   writer.list(capture.entries, entry => {
-    writer.uint32(entry.view === undefined ? JSON_ENTRY : TABLE_ENTRY);
-    writer.uint32(entry.defaults);
-    if (entry.view === undefined) {
+    const { view } = entry;
+    if (view === undefined) {
+      writer.uint32(JSON_ENTRY);
+      writer.uint32(entry.defaults);
       writer.string(entry.json ?? 'null');
     } else {
-      writer.uint32(log.numberOf(entry.view));
-      writeColumns(writer, columns, entry.numbers ?? entry.view.table);
-      writeExtras(writer, columns, entry, aheadOf);
+      const { hasBuckets } = kindOf(view.layout);
+      writer.uint32(hasBuckets ? SPARSE_ENTRY : TABLE_ENTRY);
+      writer.uint32(entry.defaults);
+      writer.uint32(log.numberOf(view));
+      writeColumns(writer, columns, entry.numbers ?? view.table);
+      writeExtras(writer, columns, entry, hasBuckets ? SPARSE_KINDS : COMMON_KINDS, aheadOf);
     }
   });
 }
@@ -168,12 +174,13 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
  * @param {ByteWriter} writer
  * @param {ByteWriter} columns
  * @param {CaptureEntry} entry
+ * @param {number} kinds how many kinds of extras it has
  * @param {(block: import('./extras').ExtraBlock) => number | undefined} aheadOf offset of a block in the
  *   file, if it is there already
  */
-function writeExtras(writer, columns, { extras = [] }, aheadOf) {
+function writeExtras(writer, columns, { extras = [] }, kinds, aheadOf) {
   columns.align(8);
-  for (let kind = 0; kind < EXTRAS.length; kind++) {
+  for (let kind = 0; kind < kinds; kind++) {
     const block = extras[kind];
     writer.uint32(block?.count ?? 0);
     if (block === undefined) continue;

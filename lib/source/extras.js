@@ -6,6 +6,7 @@
 
 const { SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
+const { BucketRows, withLater } = require('./bucket-rows');
 
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
@@ -16,6 +17,15 @@ const { decodeExemplars } = require('./exemplars');
  * @property {(row: number) => import('../store/family-quantiles').SourceDigest} [digestOf] of a summary
  * @property {() => import('./exemplars').PlacedExemplar[]} [exemplars] by the source's rows and columns;
  *   throws a SnapshotError if they reach past the end
+ * @property {SourceBuckets} [buckets] of a native histogram
+ */
+
+/**
+ * The sparse buckets of rows. Both functions return undefined if there are none of the row.
+ *
+ * @typedef {object} SourceBuckets
+ * @property {(row: number) => import('../series/native-buckets').Buckets | undefined} read
+ * @property {(row: number) => number | undefined} changesOf another number after each change of the row
  */
 
 /**
@@ -26,8 +36,9 @@ const { decodeExemplars } = require('./exemplars');
 
 /**
  * @typedef {object} ExtraEncoder
- * @property {(views: import('../exposition/live-family').MetricView[]) => Generator<void>} encodeChanged
- *   encodes what has changed; yields where a slice may end
+ * @property {(views: import('../exposition/live-family').MetricView[], isAhead: boolean) => Generator<void>}
+ *   encodeChanged encodes what has changed; `isAhead` if blocks can still be written ahead of the capture.
+ *   Yields where a slice may end
  * @property {(view: import('../exposition/live-family').MetricView, isCurrent: boolean) =>
  *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since has to be in it,
  *   however long that takes
@@ -39,8 +50,9 @@ const { decodeExemplars } = require('./exemplars');
 /**
  * @typedef {object} ExtraKind
  * @property {keyof RowExtras} name
- * @property {(open: () => ByteReader, count: number, rowCount: number) => any} decode without a copy; `open`
- *   gives a reader at the beginning
+ * @property {boolean} [hasBuckets] whether only rows with sparse buckets have it
+ * @property {(open: () => ByteReader, count: number, rowCount: number, before: any) => any} decode without a
+ *   copy; `open` gives a reader at the beginning, `before` is what an earlier kind of that name has decoded
  */
 
 /** @type {readonly ExtraKind[]} */
@@ -48,7 +60,23 @@ const EXTRAS = [
   { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
   // They are decoded when they are shown.
   { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
+  // All rows, some time before the capture.
+  {
+    name: 'buckets',
+    hasBuckets: true,
+    decode: (open, count, rowCount) => new BucketRows(open(), count, rowCount),
+  },
+  // Those that have changed since.
+  {
+    name: 'buckets',
+    hasBuckets: true,
+    decode: (open, count, rowCount, first) => withLater(new BucketRows(open(), count, rowCount), first),
+  },
 ];
+
+/** How many kinds an entry has. */
+const SPARSE_KINDS = EXTRAS.length;
+const COMMON_KINDS = EXTRAS.filter(({ hasBuckets }) => !hasBuckets).length;
 
 /**
  * @param {ByteReader} reader
@@ -67,4 +95,4 @@ function readDigests(reader, rowCount) {
   return (/** @type {number} */ row) => ({ version: index[row * 2 + 1], centroids: centroids[row] });
 }
 
-module.exports = { EXTRAS };
+module.exports = { EXTRAS, COMMON_KINDS, SPARSE_KINDS };

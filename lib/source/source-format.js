@@ -28,6 +28,8 @@ const STARTS = 4;
 
 const TABLE_ENTRY = 0;
 const JSON_ENTRY = 1;
+/** A table whose rows have sparse buckets. */
+const SPARSE_ENTRY = 2;
 
 module.exports = {
   LOG_MAGIC,
@@ -47,4 +49,5 @@ module.exports = {
   STARTS,
   TABLE_ENTRY,
   JSON_ENTRY,
+  SPARSE_ENTRY,
 };

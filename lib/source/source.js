@@ -10,6 +10,7 @@ const { SourceLog } = require('./source-log');
 const { BlocksAhead } = require('./blocks-ahead');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
+const { BucketEncoder } = require('./bucket-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
@@ -19,7 +20,7 @@ const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { timedSection } = require('../event-loop/timed-section');
 const { runInSlices, runThrough, turn } = require('../event-loop/slices');
-const { EXTRAS } = require('./extras');
+const { COMMON_KINDS } = require('./extras');
 const { encodeColumns } = require('./columns-encoder');
 const { FailureCounts, COLLECT } = require('./failure-counts');
 const { debug } = require('../options/debug-log');
@@ -35,17 +36,13 @@ const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./columns-encoder').CaptureEntry} CaptureEntry */
 
-/**
- * By kind of extra: what encodes it.
- *
- * @type {Record<keyof import('./extras').RowExtras, new () => import('./extras').ExtraEncoder>}
- */
-const ENCODERS = { digestOf: DigestEncoder, exemplars: ExemplarEncoder };
-
 class Source {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
-  #extras = EXTRAS.map(({ name }) => new ENCODERS[name]());
+  #buckets = new BucketEncoder();
+  /** @type {import('./extras').ExtraEncoder[]} by kind of extra */
+  #extras = [new DigestEncoder(), new ExemplarEncoder(), this.#buckets, this.#buckets.later];
+  #commonExtras = this.#extras.slice(0, COMMON_KINDS);
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
   #failures = new FailureCounts();
@@ -104,7 +101,7 @@ class Source {
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
-      await this.#inSlices(this.#encodeChanged(current));
+      await this.#inSlices(this.#encodeChanged(current, false));
       if (ahead === undefined || capture === undefined) return undefined;
       // What the hooks have added.
       await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
@@ -176,9 +173,10 @@ class Source {
   *#preparation(views, ahead, onProgress) {
     // First, because it renumbers rows.
     yield* compactionSteps(views);
-    yield* this.#encodeChanged(views);
+    yield* this.#encodeChanged(views, true);
     if (ahead === undefined) return;
-    const blocks = this.#extras.flatMap(encoder => encoder.unchanging?.(views) ?? []);
+    // In the order of the entries, which the offsets have to follow.
+    const blocks = views.flatMap(view => this.#extras.flatMap(encoder => encoder.unchanging?.([view]) ?? []));
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
     if (this.log.isMostlyGone(views.length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
@@ -194,13 +192,14 @@ class Source {
   }
 
   /**
-   * Encodes digests and exemplars that have changed.
+   * Encodes digests, exemplars and buckets that have changed.
    *
    * @param {MetricView[]} views
+   * @param {boolean} isAhead whether blocks can still be written ahead of the capture
    * @returns {Generator<void>} yields where a slice may end
    */
-  *#encodeChanged(views) {
-    for (const encoder of this.#extras) yield* encoder.encodeChanged(views);
+  *#encodeChanged(views, isAhead) {
+    for (const encoder of this.#extras) yield* encoder.encodeChanged(views, isAhead);
   }
 
   /**
@@ -290,7 +289,8 @@ class Source {
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
-    return { extras: this.#extras.map(encoder => encoder.blockOf(view, isCurrent)) };
+    const encoders = view.buckets === undefined ? this.#commonExtras : this.#extras;
+    return { extras: encoders.map(encoder => encoder.blockOf(view, isCurrent)) };
   }
 
   /**

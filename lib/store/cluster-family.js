@@ -7,7 +7,8 @@
 const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
 const { FamilyQuantiles } = require('./family-quantiles');
-const { exemplarReader } = require('./family-exemplars');
+const { FamilyBuckets } = require('./family-buckets');
+const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
 const { oldestStarts } = require('./family-starts');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
@@ -17,6 +18,7 @@ const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { runThrough } = require('../event-loop/slices');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
+const { NO_BUCKETS } = require('../series/merged-buckets');
 const { UNKNOWN } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
@@ -58,7 +60,8 @@ class ClusterFamily {
   #scrape = 0;
   #mergedAt = 0;
   #quantiles = new FamilyQuantiles();
-  #totals = new FamilyTotals(this.#quantiles);
+  #buckets;
+  #totals;
   #text = new CachedText();
   #onLeftOut;
 
@@ -72,6 +75,8 @@ class ClusterFamily {
     this.rows = new FamilyRows();
     /** That of the last merge: its marks are those of all sources. */
     this.layout = definition.layout;
+    this.#buckets = kindOf(this.layout).hasBuckets ? new FamilyBuckets() : undefined;
+    this.#totals = new FamilyTotals(this.#quantiles, this.#buckets);
   }
 
   get width() {
@@ -89,6 +94,7 @@ class ClusterFamily {
     this.sources = [];
     this.#retired = [];
     this.#quantiles.begin();
+    this.#buckets?.begin();
   }
 
   /** @param {Source} source */
@@ -129,6 +135,7 @@ class ClusterFamily {
     if (kindOf(this.layout).isComputed) {
       yield* this.#quantiles.merge(totals.order, this.layout.marks, rule);
     }
+    if (this.#buckets !== undefined) yield* this.#buckets.merge(totals.order, rule);
   }
 
   /**
@@ -191,6 +198,8 @@ class ClusterFamily {
       quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
       exemplarAt: exemplarReader(this.sources, layout.marks, width),
+      bucketsAt: this.#buckets && (row => this.bucketsOf(row) ?? NO_BUCKETS),
+      nativeExemplarsAt: this.#buckets && nativeExemplarReader(this.sources),
       starts: this,
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
@@ -205,6 +214,14 @@ class ClusterFamily {
   startAt(row) {
     this.#starts ??= oldestStarts([...this.sources, ...this.#ended], this.rows.count);
     return this.#starts[row] ?? UNKNOWN;
+  }
+
+  /**
+   * @param {number} row of a native histogram
+   * @returns {import('../series/native-buckets').Buckets | undefined} as merged last
+   */
+  bucketsOf(row) {
+    return this.#buckets?.of(row);
   }
 
   /** @param {number} row of a custom metric object */
@@ -289,6 +306,7 @@ class ClusterFamily {
   #compact(rows) {
     this.rows.compact(rows);
     this.#quantiles.forget();
+    this.#buckets?.compact(rows);
     this.#text = new CachedText();
     this.#totals.clear();
   }

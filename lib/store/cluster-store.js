@@ -221,9 +221,10 @@ class ClusterStore {
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
     for (const source of lasting) {
       try {
+        const family = this.#familyOf(source.definition);
         // Label sets that are too long are left out.
-        runThrough(this.#familyOf(source.definition).translate(source));
-        this.#retired.add(source);
+        runThrough(family.translate(source));
+        this.#retired.add(source, row => family.bucketsOf(row));
       } catch (error) {
         this.countFailure('merge', source.definition.name, error);
       }

@@ -20,6 +20,7 @@ const ONE_ROW = new Int32Array(1);
 
 class FamilyTotals {
   #quantiles;
+  #buckets;
   #scrape = 0;
   /** @type {Int32Array} by row: the last scrape that contained it */
   #lastScrape = NO_ROWS;
@@ -32,9 +33,13 @@ class FamilyTotals {
   #layout = VALUE_LAYOUT;
   #width = 1;
 
-  /** @param {FamilyQuantiles} quantiles that the sources' digests are added to */
-  constructor(quantiles) {
+  /**
+   * @param {FamilyQuantiles} quantiles that the sources' digests are added to
+   * @param {import('./family-buckets').FamilyBuckets} [buckets] the same for sparse buckets
+   */
+  constructor(quantiles, buckets) {
     this.#quantiles = quantiles;
+    this.#buckets = buckets;
     /** @type {Float64Array} by row and column */
     this.values = NO_NUMBERS;
   }
@@ -105,7 +110,8 @@ class FamilyTotals {
    * @param {import('./source-rows').Stretch} stretch
    * @returns {Generator<void, void>}
    */
-  *#addStretch({ workerId, definition, rows, order, extras: { digestOf } }, { columns, first, from, to }) {
+  *#addStretch({ workerId, definition, rows, order, extras }, { columns, first, from, to }) {
+    const { digestOf, buckets } = extras;
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
@@ -134,6 +140,7 @@ class FamilyTotals {
       }
       if (digestOf !== undefined)
         this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
+      if (buckets !== undefined) this.#buckets?.contribute(familyRow, workerId, buckets, row);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -191,7 +198,7 @@ class FamilyTotals {
    * @returns {Generator<void, void>}
    */
   *#addStretchByRule({ workerId, definition, rows, order, extras }, { columns, first, from, to }, rule) {
-    const { digestOf } = extras;
+    const { digestOf, buckets } = extras;
     const totals = this.values;
     const contributions = this.#errors;
     const width = this.#width;
@@ -219,6 +226,7 @@ class FamilyTotals {
       }
       if (digestOf !== undefined)
         this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
+      if (buckets !== undefined) this.#buckets?.contribute(familyRow, workerId, buckets, row);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }

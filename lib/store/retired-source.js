@@ -58,10 +58,13 @@ class RetiredSource {
    * Adds all rows of a source that has ended.
    *
    * @param {Source} source
+   * @param {(row: number) => import('../series/native-buckets').Buckets | undefined} [shownOf] buckets of a
+   *   row of its family on the last page
    * @throws {RangeError} if its metric has too many tables
    */
-  add(source) {
+  add(source, shownOf = () => undefined) {
     const { definition, order, rows, starts } = source;
+    const { digestOf, buckets } = source.extras;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
     const common = labelNames.length > MANY_LABEL_NAMES ? undefined : this.totalsOf(definition, labelNames);
@@ -71,10 +74,12 @@ class RetiredSource {
         const row = order === undefined ? i : order[i];
         const labels = rows.labelsOf(row);
         const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
-        const digest = source.extras.digestOf?.(row);
+        const digest = digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
         const start = starts && startOf(starts, row);
-        totals.add(labels, columns, (row - first) * width, centroids, start, now);
+        const shown = buckets && shownOf(rows.rows[row]);
+        const extras = { start, centroids, buckets: buckets?.read(row), shown };
+        totals.add(labels, columns, (row - first) * width, extras, now);
       }
     }
     this.#dropEmpty();

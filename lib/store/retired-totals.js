@@ -6,6 +6,7 @@
 const { TableSource } = require('./table-source');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
+const { mergeBuckets, coarsened } = require('../series/merged-buckets');
 const { roundingError } = require('../series/exact-sum');
 const { SeriesTable } = require('../series/series-table');
 const { UNKNOWN } = require('../series/row-starts');
@@ -23,6 +24,15 @@ let nextVersion = 1;
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./cluster-family').Source} Source */
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+
+/**
+ * What a row has besides numbers: when it began to count, seconds since 1970, undefined if others of its
+ * source say that; its digest; its sparse buckets, and those that were on the last page. Other sources may
+ * have made these coarser, and they must stay so when such a source is gone.
+ *
+ * @typedef {{start?: number, centroids?: Float64Array, buckets?: Buckets, shown?: Buckets}} RowExtras
+ */
 
 /**
  * The digest of one row. It never changes: later observations become part of another one. So a capture that
@@ -55,6 +65,12 @@ class TotalsTable extends SeriesTable {
 class RetiredTotals {
   /** @type {RowDigest[]} by row */
   #digests = [];
+  /** @type {{buckets: Buckets, version: number}[]} by row; one never changes, like a digest */
+  #buckets = [];
+  #bucketsByRow = {
+    read: (/** @type {number} */ row) => this.#buckets[row]?.buckets,
+    changesOf: (/** @type {number} */ row) => this.#buckets[row]?.version,
+  };
   /** @type {number[]} by row: when a source with it ended, or a live one had it last */
   #lastSeen = [];
   #rules;
@@ -80,13 +96,14 @@ class RetiredTotals {
     };
     /** @type {MetricView} */
     this.view = viewOf(this.table, row => this.#digestOf(row));
-    /** @type {MetricView} the digests belong to the totals alone */
+    if (kindOf(layout).hasBuckets) this.view.buckets = /** @type {any} */ (this.#bucketsByRow);
+    /** @type {MetricView} digests and buckets belong to the totals alone */
     this.errorView = viewOf(this.#errors, () => NO_OBSERVATIONS);
     this.#source = new TableSource(this.view, RETIRED);
     this.#errorSource = new TableSource(this.errorView, RETIRED);
     this.table.listener = {
       // Also if it was dropped: a compaction under way may have copied its digest before.
-      rowStarted: row => void delete this.#digests[row],
+      rowStarted: row => this.#dropExtras(row),
       startMove: () => this.#startMove(),
     };
   }
@@ -105,7 +122,8 @@ class RetiredTotals {
   sources() {
     const hasDigests = kindOf(this.definition.layout).isComputed && !this.definition.windowed;
     const digestOf = (/** @type {number} */ row) => this.#digestOf(row);
-    const totals = this.#source.read(hasDigests ? { digestOf } : undefined);
+    const { buckets } = this.view;
+    const totals = this.#source.read(hasDigests ? { digestOf } : buckets && { buckets });
     return this.#errors.liveCount === 0 ? [totals] : [totals, this.#errorSource.read()];
   }
 
@@ -120,12 +138,10 @@ class RetiredTotals {
    * @param {Record<string, string>} labels
    * @param {Float64Array} columns
    * @param {number} at where those of the row are
-   * @param {Float64Array | undefined} centroids its digest
-   * @param {number | undefined} start when it began to count, seconds since 1970; undefined if others of its
-   *   source say that
+   * @param {RowExtras} extras
    * @param {number} now milliseconds, by a clock that never jumps
    */
-  add(labels, columns, at, centroids, start, now) {
+  add(labels, columns, at, { start, centroids, buckets, shown }, now) {
     const { table } = this;
     const rules = this.#rules;
     const { liveCount } = table;
@@ -147,6 +163,17 @@ class RetiredTotals {
     if (rules !== undefined) this.#repeatOthers(labels, page, offset, rules);
     const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
     if (isMerged) this.#addDigest(row, centroids);
+    if (buckets !== undefined) {
+      const before = this.#buckets[row]?.buckets;
+      const total = before === undefined ? buckets : mergeBuckets([before, buckets]);
+      this.#buckets[row] = { buckets: coarsened(total, shown ?? total), version: nextVersion++ };
+    }
+  }
+
+  /** @param {number} row */
+  #dropExtras(row) {
+    delete this.#digests[row];
+    delete this.#buckets[row];
   }
 
   /**
@@ -231,23 +258,28 @@ class RetiredTotals {
     if (errorRow !== -1) this.#errors.removeRow(errorRow);
     table.removeRow(row);
     this.#lastSeen[row] = DROPPED;
-    delete this.#digests[row];
+    this.#dropExtras(row);
   }
 
   /** @returns {import('../series/series-table').RowMove} */
   #startMove() {
     /** @type {RowDigest[]} */
     const digests = [];
+    /** @type {{buckets: Buckets, version: number}[]} */
+    const buckets = [];
     /** @type {number[]} */
     const lastSeen = [];
     return {
       copy: (old, row) => {
         if (this.#digests[old] === undefined) delete digests[row];
         else digests[row] = this.#digests[old];
+        if (this.#buckets[old] === undefined) delete buckets[row];
+        else buckets[row] = this.#buckets[old];
         lastSeen[row] = this.#lastSeen[old];
       },
       finish: () => {
         this.#digests = digests;
+        this.#buckets = buckets;
         this.#lastSeen = lastSeen;
       },
     };

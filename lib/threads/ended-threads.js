@@ -86,11 +86,14 @@ class EndedThreads {
     for (const row of table.liveRows()) {
       if (table.captures !== undefined) return false;
       const labels = { ...defaults, ...table.labelsOf(row) };
-      const centroids = view.digestOf?.(row).slices()[0]?.centroids();
+      const extras = {
+        start: table.starts && table.startAt(row),
+        centroids: view.digestOf?.(row).slices()[0]?.centroids(),
+        buckets: view.buckets?.read(row),
+      };
       // First: if there is no memory for one of them, the row is lost, and not there twice.
       table.removeRow(row);
-      const start = table.starts && table.startAt(row);
-      totals.add(labels, table.pageOf(row), table.offsetOf(row), centroids, start, performance.now());
+      totals.add(labels, table.pageOf(row), table.offsetOf(row), extras, performance.now());
       if (++count % ROWS_PER_STEP === 0) yield;
     }
     totals.table.overflows += table.overflowCount;

@@ -305,7 +305,7 @@ test('retired totals: columns that are not added up are combined by their rule, 
     [3, 7, 0.2],
     [2, 9, 0.3],
   ])
-    totals.add({ a: 'x' }, Float64Array.from(columns), 0, undefined, START);
+    totals.add({ a: 'x' }, Float64Array.from(columns), 0, {}, START);
   assert.strictEqual(totals.views.length, 2);
   const family = new ClusterFamily(totals.definition, assert.fail);
   family.begin(1);

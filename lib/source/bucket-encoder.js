@@ -1,0 +1,146 @@
+'use strict';
+
+// Runs in any process that records. Encodes the buckets of its native histograms. A block of all rows is made
+// ahead of the capture, in slices; a row is encoded again only if it has changed. The capture adds a second
+// block, of the rows that have changed since. So it is exact, and takes as long as these rows do.
+
+const { BucketWriter, blockOf } = require('./bucket-rows');
+const { runThrough } = require('../event-loop/slices');
+
+const ROWS_PER_STEP = 32;
+
+/** Unlike numbers of changes, no two are equal: a row may be removed, and a metric registered anew. */
+let nextVersion = 1;
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('./bucket-rows').EncodedRow} EncodedRow */
+/** @typedef {import('./extras').ExtraBlock} ExtraBlock */
+
+/**
+ * The rows of a table as they were encoded last, and those of the block.
+ *
+ * @typedef {object} TableRows
+ * @property {number} epoch of the table
+ * @property {(EncodedRow | undefined)[]} rows
+ * @property {readonly (EncodedRow | undefined)[]} inBlock
+ * @property {ExtraBlock | undefined} block
+ * @property {BucketWriter} writer
+ */
+
+class BucketEncoder {
+  /** @type {WeakMap<SeriesTable, TableRows>} */
+  #tables = new WeakMap();
+
+  /**
+   * Encodes the rows that have changed.
+   *
+   * @param {MetricView[]} views
+   * @param {boolean} [isAhead] whether blocks can still be written ahead of the capture
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *encodeChanged(views, isAhead = false) {
+    for (const view of views) {
+      if (view.buckets === undefined) continue;
+      const encoded = this.#rowsOf(view.table);
+      const later = yield* encodeLater(encoded, view);
+      if (isAhead && later.length > 0) yield* makeBlock(encoded, view);
+    }
+  }
+
+  /**
+   * @param {MetricView[]} views
+   * @returns {ExtraBlock[]} of each native histogram, as encodeChanged() has made it
+   */
+  unchanging(views) {
+    return views.flatMap(view => this.blockOf(view) ?? []);
+  }
+
+  /**
+   * @param {MetricView} view
+   * @returns {ExtraBlock | undefined} as encodeChanged() has made it
+   */
+  blockOf({ table }) {
+    const encoded = this.#tables.get(table);
+    return encoded?.epoch === table.epoch ? encoded.block : undefined;
+  }
+
+  /** @returns {import('./extras').ExtraEncoder} of the rows that have changed since that block was made */
+  get later() {
+    return {
+      *encodeChanged() {},
+      blockOf: view => {
+        const encoded = this.#rowsOf(view.table);
+        const later = runThrough(encodeLater(encoded, view));
+        return later.length === 0 ? undefined : runThrough(blockOf(later, encoded.rows)).block;
+      },
+    };
+  }
+
+  /**
+   * @param {SeriesTable} table
+   * @returns {TableRows} empty if its rows have been renumbered since
+   */
+  #rowsOf(table) {
+    const { epoch } = table;
+    let encoded = this.#tables.get(table);
+    if (encoded?.epoch !== epoch) {
+      encoded = { epoch, rows: [], inBlock: [], block: undefined, writer: new BucketWriter() };
+      this.#tables.set(table, encoded);
+    }
+    return encoded;
+  }
+}
+
+/**
+ * Encodes the rows that have changed.
+ *
+ * @param {TableRows} encoded
+ * @param {MetricView} view of a native histogram
+ * @returns {Generator<void, number[]>} the live rows that are not in the block as they are now. Yields where
+ *   a slice may end
+ */
+function* encodeLater({ epoch, rows, inBlock, writer }, view) {
+  const { table } = view;
+  const buckets = /** @type {import('./extras').SourceBuckets} */ (view.buckets);
+  /** @type {number[]} */
+  const later = [];
+  for (let row = 0; row < table.rowCount && table.epoch === epoch; row++) {
+    if (!table.isLive(row)) continue;
+    const changes = buckets.changesOf(row);
+    if (rows[row]?.changes !== changes) {
+      const read = buckets.read(row);
+      rows[row] =
+        read && changes !== undefined
+          ? { changes, version: nextVersion++, bytes: writer.add(read) }
+          : undefined;
+    }
+    if (rows[row] !== inBlock[row]) later.push(row);
+    if ((row + 1) % ROWS_PER_STEP === 0) yield;
+  }
+  return later;
+}
+
+/**
+ * Makes a block of all rows as they were encoded last.
+ *
+ * @param {TableRows} encoded
+ * @param {MetricView} view
+ * @returns {Generator<void>} yields where a slice may end
+ */
+function* makeBlock(encoded, { table }) {
+  /** @type {number[]} */
+  const rows = [];
+  for (let row = 0; row < encoded.rows.length; row++)
+    if (encoded.rows[row] !== undefined && table.isLive(row)) rows.push(row);
+  const { block, copies } = yield* blockOf(rows, encoded.rows);
+  encoded.block = block;
+  encoded.inBlock = copies;
+  // What was copied can be freed, if the row has not been encoded again meanwhile.
+  copies.forEach((copy, row) => {
+    if (copy.version === encoded.rows[row]?.version) encoded.rows[row] = copy;
+  });
+  encoded.writer = new BucketWriter();
+}
+
+module.exports = { BucketEncoder };
