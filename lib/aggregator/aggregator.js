@@ -223,7 +223,7 @@ class Aggregator {
     const { isEmpty } = this.#store;
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#answers.again.clear();
-    for (const workerId of this.#retirement.unread) this.retire(workerId);
+    for (const workerId of [...this.#retirement.unread]) this.retire(workerId);
     yield* this.#store.readThreads();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));

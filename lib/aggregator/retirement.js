@@ -12,10 +12,6 @@ const { unref } = require('../event-loop/timers');
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
-// A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker
-// is shown as if it lived.
-const GIVE_UP_MILLISECONDS = 300_000;
-const GIVE_UP_FAILURES = 5;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
 /** @typedef {import('../spool/spool').Spool} Spool */
@@ -41,12 +37,13 @@ class Retirement {
   #readLog;
   #onRefused;
   #onSaved;
-  #now;
   /**
-   * @type {Map<number, {since: number, failures: number}>} dead workers with a file that could not be read
-   *   yet; since when, and how often
+   * Dead workers with a file that could not be read yet: they are shown as if they lived, and have to be
+   * retired again.
+   *
+   * @type {Set<number>}
    */
-  #unread = new Map();
+  unread = new Set();
   /** @type {Map<number, Death>} dead workers whose files have not been removed */
   #deaths = new Map();
   /** @type {number[]} workers that were retired since the totals were saved last */
@@ -67,20 +64,13 @@ class Retirement {
    * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
    *   used
    * @param {OnSaved} options.onSaved called when the totals of dead workers have been saved
-   * @param {() => number} [options.now] milliseconds, for files that cannot be read
    */
-  constructor({ store, spool, readLog, onRefused, onSaved, now = () => performance.now() }) {
-    this.#now = now;
+  constructor({ store, spool, readLog, onRefused, onSaved }) {
     this.#store = store;
     this.#spool = spool;
     this.#readLog = readLog;
     this.#onRefused = onRefused;
     this.#onSaved = onSaved;
-  }
-
-  /** Dead workers that have to be retired again, because a file of theirs could not be read. */
-  get unread() {
-    return [...this.#unread.keys()];
   }
 
   /**
@@ -113,16 +103,11 @@ class Retirement {
    */
   retire(workerId, death) {
     if (death !== undefined) this.#deaths.set(workerId, death);
-    if (!this.#store.isClosed(workerId)) {
-      const now = this.#now();
-      const { since, failures } = this.#unread.get(workerId) ?? { since: now, failures: 0 };
-      const isLastTry = failures >= GIVE_UP_FAILURES && now - since >= GIVE_UP_MILLISECONDS;
-      if (this.readFilesOf(workerId, isLastTry).later !== undefined) {
-        this.#unread.set(workerId, { since, failures: failures + 1 });
-        return false;
-      }
+    if (!this.#store.isClosed(workerId) && this.readFilesOf(workerId).later !== undefined) {
+      this.unread.add(workerId);
+      return false;
     }
-    this.#unread.delete(workerId);
+    this.unread.delete(workerId);
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
     // Without a file, the next page would show what only this process has.
@@ -144,7 +129,7 @@ class Retirement {
     let isWritten = false;
     try {
       totals = this.#store.encodeRetired();
-      spool?.writeAtomically(RETIRED_FILE, [totals]);
+      spool?.writeAtomically(RETIRED_FILE, totals);
       isWritten = spool !== undefined;
     } catch (error) {
       this.#onRefused('save-retired', error);
@@ -195,21 +180,20 @@ class Retirement {
    * replaces, change nothing.
    *
    * @param {number} workerId
-   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
-   * @returns {{files: string[], later: unknown}} `later`: why one cannot be read at the moment, unless it is
-   *   given up; else undefined
+   * @returns {{files: string[], later: unknown}} `later`: why one cannot be read at the moment, else
+   *   undefined
    */
-  readFilesOf(workerId, isLastTry = false) {
+  readFilesOf(workerId) {
     const spool = this.#spool();
     const death = this.#deaths.get(workerId);
     /** @type {unknown} */
     let later;
     const onError = (/** @type {unknown} */ error) => {
-      if (isTransient(error) && !isLastTry) later = error;
+      if (isTransient(error)) later = error;
     };
     const files = filesOf(spool, workerId, onError);
     const sources = [
-      ...files.map(file => ({ file, read: () => spool?.readColumnsIfPresent(file) })),
+      ...files.map(file => ({ file, read: () => spool?.readIfPresent(file) })),
       { file: 'a message', read: () => death?.lastSnapshot && fromBase64(death.lastSnapshot) },
     ];
     for (const { file, read } of sources) {

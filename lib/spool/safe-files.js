@@ -6,21 +6,15 @@
 const fs = require('node:fs');
 
 const { runThrough } = require('../event-loop/slices');
-const { MAGIC, HEADER_BYTES, BYTES_OFFSET } = require('../source/source-format');
-const { viewOf, LITTLE_ENDIAN, SnapshotError } = require('../source/byte-buffers');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
-// Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
+// Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer.
 const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 const OPEN_TO_READ = fs.constants.O_RDONLY | SAFE_FLAGS;
-const OPEN_TO_REPLACE = fs.constants.O_WRONLY | fs.constants.O_CREAT | SAFE_FLAGS;
 
 // Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
 const MAX_FILE_BYTES = 1 << 30;
-
-// So much is read of any file.
-const UNCHECKED_BYTES = 1 << 20;
 
 // Reading or writing so much takes 0.1 to 0.2 ms.
 const STEP_BYTES = 262_144;
@@ -64,27 +58,6 @@ function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
 }
 
 /**
- * The same for columns. A file that is not as long as its header states is not read if it is large: it may be
- * a sparse file, which takes no space on the disk, but memory.
- *
- * @param {string} file
- * @returns {Buffer}
- * @throws {NodeJS.ErrnoException} also with the code 'length'
- */
-function readColumns(file) {
-  withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
-    if (size <= UNCHECKED_BYTES) return;
-    const head = Buffer.alloc(HEADER_BYTES);
-    fs.readSync(descriptor, head, 0, HEADER_BYTES, 0);
-    const isComplete = head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) === 0;
-    const stated = viewOf(head).getFloat64(BYTES_OFFSET, LITTLE_ENDIAN);
-    if (isComplete && stated === size) return;
-    throw new SnapshotError('length', `${size} bytes, the header states ${stated}`);
-  });
-  return readRegularFile(file);
-}
-
-/**
  * @param {string} file
  * @param {number} from position of the first byte
  * @param {number} to position after the last one
@@ -92,13 +65,12 @@ function readColumns(file) {
  * @throws {NodeJS.ErrnoException} as readRegularFile()
  */
 function readRange(file, from, to) {
-  return withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
-    const bytes = Buffer.allocUnsafeSlow(Math.max(Math.min(to, size) - from, 0));
-    let end = 0;
-    for (let count = 1; count > 0 && end < bytes.length; end += count)
-      count = fs.readSync(descriptor, bytes, end, bytes.length - end, from + end);
-    return bytes.subarray(0, end);
-  });
+  const { descriptor, size } = openRegularFile(file);
+  try {
+    return runThrough(readFully(descriptor, from, Math.max(Math.min(to, size) - from, 0)));
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 /**
@@ -109,9 +81,9 @@ function readRange(file, from, to) {
  * @returns {Generator<void, Buffer>}
  */
 function* readInSteps(file, maxBytes = MAX_FILE_BYTES) {
-  const { descriptor, size } = openRegularFile(file, OPEN_TO_READ);
+  const { descriptor, size } = openRegularFile(file);
   try {
-    if (size <= Math.min(maxBytes, MAX_FILE_BYTES)) return yield* readFully(descriptor, size);
+    if (size <= Math.min(maxBytes, MAX_FILE_BYTES)) return yield* readFully(descriptor, 0, size);
     throw systemError('EFBIG', `${size} bytes, at most ${maxBytes} expected, read '${file}'`);
   } finally {
     fs.closeSync(descriptor);
@@ -119,28 +91,11 @@ function* readInSteps(file, maxBytes = MAX_FILE_BYTES) {
 }
 
 /**
- * @template T
  * @param {string} file
- * @param {number} flags
- * @param {(descriptor: number, size: number) => T} use
- * @returns {T}
- */
-function withRegularFile(file, flags, use) {
-  const { descriptor, size } = openRegularFile(file, flags);
-  try {
-    return use(descriptor, size);
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-/**
- * @param {string} file
- * @param {number} flags
  * @returns {{descriptor: number, size: number}}
  */
-function openRegularFile(file, flags) {
-  const descriptor = fs.openSync(file, flags, 0o600);
+function openRegularFile(file) {
+  const descriptor = fs.openSync(file, OPEN_TO_READ);
   try {
     const stat = fs.fstatSync(descriptor);
     if (!stat.isFile()) throw systemError('EINVAL', `not a regular file, open '${file}'`);
@@ -153,48 +108,20 @@ function openRegularFile(file, flags) {
 
 /**
  * @param {number} descriptor
+ * @param {number} from position of the first byte
  * @param {number} size
  * @returns {Generator<void, Buffer>} shorter if the file was
  */
-function* readFully(descriptor, size) {
+function* readFully(descriptor, from, size) {
   const bytes = Buffer.allocUnsafeSlow(size);
   let end = 0;
   while (end < size) {
-    const count = fs.readSync(descriptor, bytes, end, Math.min(size - end, STEP_BYTES), null);
+    const count = fs.readSync(descriptor, bytes, end, Math.min(size - end, STEP_BYTES), from + end);
     if (count === 0) return bytes.subarray(0, end);
     end += count;
     yield;
   }
   return bytes;
-}
-
-/**
- * Creates a file or replaces its content.
- *
- * @param {string} file
- * @param {Uint8Array[]} chunks
- * @throws {NodeJS.ErrnoException} if another kind of file has the name
- */
-function writeFile(file, chunks) {
-  if (hasOtherName(file)) fs.unlinkSync(file);
-  withRegularFile(file, OPEN_TO_REPLACE, descriptor => {
-    for (const chunk of chunks) writeFully(descriptor, chunk);
-    // Only now: a full disk has space for the new content where the old one is.
-    fs.ftruncateSync(
-      descriptor,
-      chunks.reduce((sum, { length }) => sum + length, 0),
-    );
-  });
-}
-
-/**
- * @param {string} file
- * @returns {boolean} whether what is written to it would also be in a file of another name: that of a backup
- *   that consists of hard links, for example
- */
-function hasOtherName(file) {
-  const stat = ifReadable(() => fs.lstatSync(file));
-  return stat !== undefined && stat.isFile() && stat.nlink > 1;
 }
 
 /**
@@ -338,10 +265,8 @@ module.exports = {
   isOurs,
   isOthers,
   readRegularFile,
-  readColumns,
   readInSteps,
   createInSteps,
-  writeFile,
   readRange,
   removeEntry,
   touch,

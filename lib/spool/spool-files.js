@@ -10,10 +10,8 @@ const { LOCK } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
-  readColumns,
   readRange,
   createInSteps,
-  writeFile,
   removeEntry,
   touch,
   unlessMissing,
@@ -54,17 +52,6 @@ class SpoolFiles {
    */
   read(name, maxBytes) {
     return readRegularFile(this.#pathOf(name), maxBytes);
-  }
-
-  /**
-   * The same for columns; undefined if there are none.
-   *
-   * @param {string} name bare file name
-   * @returns {Buffer | undefined}
-   * @throws {NodeJS.ErrnoException} also 'length' if it is not as long as its header states
-   */
-  readColumnsIfPresent(name) {
-    return unlessMissing(() => readColumns(this.#pathOf(name)));
   }
 
   /**
@@ -167,19 +154,19 @@ class SpoolFiles {
    * file is not synced to disk: it has to outlive a thread, not the machine.
    *
    * @param {string} name bare file name
-   * @param {Uint8Array[]} chunks
+   * @param {Uint8Array} bytes
    * @throws {NodeJS.ErrnoException} the old content is unchanged then
    */
-  writeAtomically(name, chunks) {
+  writeAtomically(name, bytes) {
     const file = this.#pathOf(name);
     const unfinished = `${file}.tmp`;
+    // An earlier thread may have left it incomplete.
+    unlessMissing(() => fs.unlinkSync(unfinished));
     try {
-      writeFile(unfinished, chunks);
+      fs.writeFileSync(unfinished, bytes, { flag: 'wx', mode: 0o600 });
       fs.renameSync(unfinished, file);
     } catch (error) {
-      // Somebody may have created a directory under one of the names. If it is empty, the next try succeeds.
-      ifReadable(() => removeEntry(unfinished));
-      ifReadable(() => fs.rmdirSync(file));
+      ifReadable(() => fs.unlinkSync(unfinished));
       throw error;
     }
   }

@@ -10,7 +10,6 @@ const { columnsName } = require('../../lib/spool/file-names');
 const { makePlace } = require('../fixtures/cluster-harness');
 
 const RETRY_MILLISECONDS = 5000;
-const GIVE_UP_MILLISECONDS = 300_000;
 const TOTALS = Buffer.from('totals');
 
 const removed = spool => spool.unlinkAllOf.mock.calls.map(call => call.arguments[0]);
@@ -95,7 +94,7 @@ it('a dead worker is retired later if the directory cannot be read for want of d
     throw Object.assign(new Error('EMFILE: too many open files, scandir'), { code: 'EMFILE' });
   };
   assert.strictEqual(retirement.retire(3), false);
-  assert.deepStrictEqual(retirement.unread, [3]);
+  assert.deepStrictEqual([...retirement.unread], [3]);
   retirement.save();
   assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0);
   spool.columnsOfWorker = () => [];
@@ -129,47 +128,21 @@ it('a dead worker is retired later, with its last columns, if the disk has an er
   assert.ok(failAt > 2);
 });
 
-describe('a dead worker with a file that cannot be read', () => {
-  /** @returns a retirement for which reading fails with `code`, until `reading.code` is undefined */
-  const unreadable = (t, code) => {
-    t.mock.timers.enable({ apis: ['setImmediate'] });
-    const clock = { now: 1000 };
-    const reading = { code };
-    const { retirement, spool, refused } = retirementWith({ now: () => clock.now });
+for (const code of ['EIO', 'EMFILE'])
+  it(`a dead worker with a file that cannot be read is retired when it can be read, and counted until then: ${code}`, () => {
+    const { retirement, spool, refused } = retirementWith({});
     spool.columnsOfWorker = () => [columnsName(3, 0)];
-    spool.readColumnsIfPresent = () => {
-      if (reading.code === undefined) return Buffer.from('snapshot');
-      throw Object.assign(new Error(`${reading.code}: it cannot be read`), { code: reading.code });
+    spool.readIfPresent = () => {
+      throw Object.assign(new Error(`${code}: it cannot be read`), { code });
     };
     assert.strictEqual(retirement.retire(3, { isSnapshotExpected: true }), false);
-    const isRetired = () => retirement.retire(3);
-    return { clock, reading, retirement, spool, refused, isRetired };
-  };
-
-  for (const code of ['EIO', 'EMFILE'])
-    it(`is retired without a file that cannot be read for five minutes, which is counted: ${code}`, t => {
-      const { clock, retirement, refused, isRetired } = unreadable(t, code);
-      for (let tries = 0; tries < 10; tries++) assert.strictEqual(isRetired(), false);
-      clock.now += GIVE_UP_MILLISECONDS - 1;
-      assert.strictEqual(isRetired(), false);
-      clock.now += 1;
-      assert.strictEqual(isRetired(), true);
-      assert.deepStrictEqual(retirement.unread, []);
-      assert.deepStrictEqual([...new Set(refused)], [`exit-${code}`, 'exit-missing']);
-    });
-
-  it('is not given up after few tries, however long they are apart', t => {
-    const { clock, reading, spool, refused, isRetired } = unreadable(t, 'EIO');
-    for (let tries = 2; tries <= 5; tries++) {
-      clock.now += GIVE_UP_MILLISECONDS;
-      assert.strictEqual(isRetired(), false, `try ${tries}`);
-    }
-    reading.code = undefined;
-    assert.strictEqual(isRetired(), true);
+    for (let tries = 0; tries < 10; tries++) assert.strictEqual(retirement.retire(3), false);
+    spool.readIfPresent = () => Buffer.from('snapshot');
+    assert.strictEqual(retirement.retire(3), true);
+    assert.deepStrictEqual([...retirement.unread], []);
     assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0, 'not before the totals are saved');
-    assert.ok(!refused.includes('exit-missing'));
+    assert.deepStrictEqual([...new Set(refused)], [`exit-${code}`]);
   });
-});
 
 function emptySpool(isDiskFull) {
   const spool = {
@@ -184,12 +157,7 @@ function emptySpool(isDiskFull) {
 }
 
 /** A retirement, by default with a spool that holds no files. */
-function retirementWith({
-  isDiskFull = false,
-  hasSpool = true,
-  now = undefined,
-  spool = emptySpool(isDiskFull),
-}) {
+function retirementWith({ isDiskFull = false, hasSpool = true, spool = emptySpool(isDiskFull) }) {
   const saved = [];
   const refused = [];
   const store = {
@@ -206,7 +174,6 @@ function retirementWith({
     store,
     spool: () => (hasSpool ? spool : undefined),
     onRefused: reason => refused.push(reason),
-    now,
     onSaved: (workerIds, totals) => saved.push([workerIds, totals]),
   });
   return { retirement, spool, store, saved, refused };

@@ -434,7 +434,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
     const spool = await Spool.open({ directory: makePlace(t), fallbacks: [], lock: false });
     t.after(() => spool.close());
     const names = ['retired.snap', logName(1, '0'.repeat(24)), columnsName(1, 0)];
-    for (const name of names) spool.writeAtomically(name, [Buffer.from('x')]);
+    for (const name of names) spool.writeAtomically(name, Buffer.from('x'));
     const aged = Date.now() - 30 * 24 * 3600_000;
     for (const name of names) fs.utimesSync(path.join(spool.directory, name), new Date(aged), new Date(aged));
     t.mock.timers.tick(3600_000);

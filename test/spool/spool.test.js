@@ -278,7 +278,6 @@ describe('holding a spool', { timeout: 2 * MINUTE }, () => {
     for (const use of [
       () => spool.columnsOfWorker(1),
       () => spool.workers(),
-      () => spool.readColumnsIfPresent(name),
       () => spool.readIfPresent(name),
       () => spool.unlink(name),
     ])
@@ -376,49 +375,17 @@ describe('files of a spool', () => {
     assert.equal(spool.read(name, 5).length, 5);
   });
 
-  it('a file of columns that is longer than its header states is not read', onlyPosix, async t => {
-    const spool = await open(t);
-    const name = columnsName(1, 0);
-    const file = path.join(spool.directory, name);
-    const allocations = t.mock.method(Buffer, 'allocUnsafeSlow');
-    fs.writeFileSync(file, 'PCCCOLS\x01');
-    fs.truncateSync(file, 2 ** 30);
-    assert.throws(() => spool.readColumnsIfPresent(name), { code: 'length' });
-    fs.writeFileSync(file, 'nothing of ours');
-    fs.truncateSync(file, 2 ** 30);
-    assert.throws(() => spool.readColumnsIfPresent(name), { code: 'length' });
-    assert.equal(allocations.mock.callCount(), 0);
-    fs.truncateSync(file, 100);
-    assert.equal(spool.readColumnsIfPresent(name).length, 100, 'the aggregator refuses and counts it');
-    assert.equal(spool.readColumnsIfPresent(columnsName(2, 0)), undefined);
-  });
-
-  it(
-    'appending and writing leave a file alone that is elsewhere, too, by a hard link',
-    onlyPosix,
-    async t => {
-      const spool = await open(t);
-      const other = path.join(place, 'other');
-      fs.writeFileSync(other, 'precious');
-      const pathOf = name => path.join(spool.directory, name);
-      for (const name of ['a', 'a.tmp', 'b']) fs.linkSync(other, pathOf(name));
-      spool.writeAtomically('a', [Buffer.from('new')]);
-      assert.equal(fs.readFileSync(pathOf('a'), 'utf8'), 'new');
-      assert.equal(fs.existsSync(pathOf('a.tmp')), false);
-      assert.equal(fs.readFileSync(other, 'utf8'), 'precious');
-    },
-  );
-
   it('writing follows no links and waits for no readers', onlyPosix, async t => {
     const spool = await open(t);
-    const pathOf = name => path.join(spool.directory, name);
     const outside = path.join(place, 'outside');
     fs.writeFileSync(outside, 'unchanged');
-    fs.symlinkSync(outside, pathOf('link'));
-    fs.symlinkSync(outside, pathOf('link-2.tmp'));
-    execFileSync('mkfifo', [pathOf('fifo'), pathOf('fifo-2.tmp')]);
-    assert.throws(() => spool.writeAtomically('link-2', [Buffer.from('x')]), { code: 'ELOOP' });
-    assert.throws(() => spool.writeAtomically('fifo-2', [Buffer.from('x')]), { code: 'ENXIO' });
+    fs.symlinkSync(outside, path.join(spool.directory, 'link.tmp'));
+    fs.linkSync(outside, path.join(spool.directory, 'second-name.tmp'));
+    execFileSync('mkfifo', [path.join(spool.directory, 'fifo.tmp')]);
+    for (const name of ['link', 'second-name', 'fifo']) {
+      spool.writeAtomically(name, Buffer.from('x'));
+      assert.equal(spool.read(name).toString(), 'x');
+    }
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
@@ -462,7 +429,7 @@ describe('files of a spool', () => {
 
   it('a part of a file is read from where it is, as far as the file goes', async t => {
     const spool = await open(t);
-    spool.writeAtomically('file', [Buffer.from('0123456789')]);
+    spool.writeAtomically('file', Buffer.from('0123456789'));
     assert.equal(spool.readRange('file', 2, 5).toString(), '234');
     assert.equal(spool.readRange('file', 8, 20).toString(), '89');
     assert.equal(spool.readRange('file', 15, 20).length, 0);
@@ -472,7 +439,7 @@ describe('files of a spool', () => {
     const spool = await open(t);
     assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
     assert.equal(spool.readIfPresent('missing'), undefined);
-    spool.writeAtomically('retired.snap', [Buffer.from('totals')]);
+    spool.writeAtomically('retired.snap', Buffer.from('totals'));
     assert.equal(spool.readIfPresent('retired.snap').toString(), 'totals');
   });
 
@@ -484,7 +451,7 @@ describe('files of a spool', () => {
       assert.throws(() => spool.read(name), { code: 'EINVAL' });
       assert.throws(() => spool.readIfPresent(name), { code: 'EINVAL' });
       assert.throws(() => spool.unlink(name), { code: 'EINVAL' });
-      assert.throws(() => spool.writeAtomically(name, []), { code: 'EINVAL' });
+      assert.throws(() => spool.writeAtomically(name, Buffer.alloc(0)), { code: 'EINVAL' });
     }
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
@@ -541,10 +508,10 @@ describe('files of a spool', () => {
       const spool = await open(t);
       const file = path.join(spool.directory, 'retired.snap');
       fs.writeFileSync(`${file}.tmp`, 'a longer text that was never finished', { mode: 0o600 });
-      spool.writeAtomically('retired.snap', [Buffer.from('one'), Buffer.alloc(0), new Uint8Array([33])]);
+      spool.writeAtomically('retired.snap', Buffer.from('one!'));
       const reader = fs.openSync(file, 'r');
       t.after(() => fs.closeSync(reader));
-      spool.writeAtomically('retired.snap', [Buffer.from('two')]);
+      spool.writeAtomically('retired.snap', Buffer.from('two'));
       assert.equal(
         fs.readFileSync(reader, 'utf8'),
         'one!',
@@ -560,16 +527,9 @@ describe('files of a spool', () => {
     const spool = await open(t);
     const foreign = path.join(spool.directory, 'retired.snap', 'of somebody');
     fs.mkdirSync(foreign, { recursive: true });
-    const write = () => spool.writeAtomically('retired.snap', [Buffer.from('x')]);
+    const write = () => spool.writeAtomically('retired.snap', Buffer.from('x'));
     assert.throws(write, /EISDIR|EPERM|ENOTEMPTY/);
     assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['lock', 'retired.snap']);
-    assert.throws(write, /EISDIR|EPERM|ENOTEMPTY/);
-    // An empty directory is removed, so that the next try succeeds.
-    fs.rmdirSync(foreign);
-    fs.mkdirSync(path.join(spool.directory, 'retired.snap.tmp'));
-    assert.throws(write, /EISDIR|EPERM/);
-    write();
-    assert.equal(spool.read('retired.snap').toString(), 'x');
   });
 });
 
@@ -626,7 +586,7 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
     assert.equal(spool.isPresent(), false);
     assert.throws(() => spool.read(name), gone);
     assert.throws(() => spool.readRange(name, 0, 8), gone);
-    assert.throws(() => spool.writeAtomically('retired.snap', [Buffer.from('x')]), gone);
+    assert.throws(() => spool.writeAtomically('retired.snap', Buffer.from('x')), gone);
     spool.unlink(name);
     spool.unlinkAllOf(1);
     assert.deepEqual(spool.columnsOfWorker(1), []);

@@ -9,7 +9,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { prefixOfUser, socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
-const { isOurs, ifReadable, writeFile, touch } = require('../../spool/safe-files');
+const { isOurs, ifReadable, touch } = require('../../spool/safe-files');
 const { isSpoolDirectoryName, workerIdOfFile } = require('../../spool/file-names');
 const { removeDirectory } = require('../../spool/sweep');
 const { connect } = require('../links/socket');
@@ -70,7 +70,7 @@ class GroupDirectory {
    * @param {number} id
    */
   showPipe(id) {
-    if (process.platform === 'win32') writeFile(this.#fileOf(id), []);
+    if (process.platform === 'win32') fs.writeFileSync(this.#fileOf(id), '', { mode: 0o600 });
   }
 
   /**
@@ -231,7 +231,7 @@ class GroupDirectory {
     fs.rmSync(candidate, { recursive: true, force: true });
     try {
       fs.mkdirSync(candidate, { mode: 0o700 });
-      writeFile(path.join(candidate, ownName(id)), []);
+      fs.writeFileSync(path.join(candidate, ownName(id)), '', { mode: 0o600 });
       // It replaces nothing but an empty directory.
       fs.renameSync(candidate, this.placeOf(generation));
     } catch (error) {
