@@ -230,8 +230,7 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Releases the cluster's aggregator. The last release stops the thread and removes the directory;
-   * registries that the program does not reference any more do not count.
+   * Releases the cluster's aggregator. The last release stops the thread and removes the directory.
    *
    * @returns {Promise<void>}
    */

@@ -20,23 +20,15 @@ const SHARED_OPTIONS = [
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
 
 /**
- * The shared primary, and the AggregatorRegistry objects that hold it: those that were neither closed nor
- * collected as garbage.
+ * The shared primary, and the AggregatorRegistry objects that hold it: those that were not closed.
  *
  * @typedef {object} SharedPrimary
  * @property {ClusterPrimary} primary
  * @property {Record<string, unknown>} options of the first AggregatorRegistry
  * @property {WeakSet<object>} holders
  * @property {number} count of the holders
- * @property {boolean} isReleased whether a holder was closed since the last one was created
  * @property {boolean} hasWarned whether options that differ were reported
  */
-
-/** Some programs create a registry per scrape, and close only the last one, or the first. */
-const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ shared) => {
-  shared.count--;
-  if (shared.isReleased) void closeIfUnused(shared);
-});
 
 /** @returns {ClusterPrimary | undefined} undefined if no AggregatorRegistry of this process is in use */
 function primaryOfProcess() {
@@ -55,14 +47,11 @@ function holdPrimary(holder, given, effective, create) {
     options: /** @type {any} */ (effective),
     holders: new WeakSet(),
     count: 0,
-    isReleased: false,
     hasWarned: false,
   });
   warnIfOptionsDiffer('AggregatorRegistry', SHARED_OPTIONS, shared, /** @type {any} */ (given));
   shared.holders.add(holder);
   shared.count++;
-  shared.isReleased = false;
-  collectedHolders.register(holder, shared, holder);
 }
 
 /**
@@ -73,15 +62,8 @@ function holdPrimary(holder, given, effective, create) {
 async function releasePrimary(holder) {
   const shared = processState().primary;
   if (!shared?.holders.delete(holder)) return;
-  collectedHolders.unregister(holder);
   shared.count--;
-  shared.isReleased = true;
-  await closeIfUnused(shared);
-}
-
-/** @param {SharedPrimary} shared */
-async function closeIfUnused(shared) {
-  if (shared.count > 0 || processState().primary !== shared) return;
+  if (shared.count > 0) return;
   ownProcessState().primary = undefined;
   await shared.primary.close();
 }

@@ -157,6 +157,20 @@ function writeFully(descriptor, chunk) {
 }
 
 /**
+ * @param {number} descriptor
+ * @param {Uint8Array[]} chunks
+ * @param {number} position
+ * @returns {number} how many bytes they are
+ * @throws {NodeJS.ErrnoException} if the disk is full, for example
+ */
+function writeAll(descriptor, chunks, position) {
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  const written = fs.writevSync(descriptor, chunks, position);
+  if (written === bytes) return bytes;
+  throw systemError('ENOSPC', `${written} of ${bytes} bytes were written`);
+}
+
+/**
  * Removes a file, a link, or an empty directory.
  *
  * @param {string} file
@@ -267,6 +281,7 @@ module.exports = {
   readRegularFile,
   readInSteps,
   createInSteps,
+  writeAll,
   readRange,
   removeEntry,
   touch,

@@ -8,8 +8,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { incompleteHeader } = require('../../source/columns-encoder');
-const { writeAll } = require('./write-all');
-const { checkDirectory } = require('../../spool/safe-files');
+const { checkDirectory, writeAll } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 /** So much of the log is written at once, ahead of the columns. */

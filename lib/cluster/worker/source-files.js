@@ -6,9 +6,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { ColumnsFile } = require('./columns-file');
-const { writeAll } = require('./write-all');
 const { columnsName, logName } = require('../../spool/file-names');
-const { checkDirectory } = require('../../spool/safe-files');
+const { checkDirectory, writeAll } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 const { O_WRONLY, O_NOFOLLOW = 0 } = fs.constants;
