@@ -142,6 +142,14 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   static globalRegistry: Registry;
 
   /**
+   * The registry of a name that all copies of this package in the process, or in a thread, share: bundlers
+   * make a copy for each entry, and reload it in development. Create its metrics with getOrCreate().
+   *
+   * @param name default `default`
+   */
+  static shared(name?: string): Registry<RegistryContentType>;
+
+  /**
    * A new registry with the metrics of several registries, without their default labels. Endpoints serve it
    * in all formats that setFormats() has set for one of them.
    *
@@ -669,10 +677,12 @@ export interface MetricConfiguration<T extends string> {
   /** Runs before the metric is read. */
   collect?: CollectFunction<any>;
   /**
-   * Whether a counter or histogram stores exemplars, default false. Needs registries of OpenMetrics text, or
-   * whose setFormats() was called before with `openmetrics`.
+   * Whether a counter or histogram stores exemplars, default false. With `trace`, a recording without
+   * `exemplarLabels` has the `trace_id` and `span_id` of the active, sampled OpenTelemetry span: at most one
+   * in 100 milliseconds for a counter's series or a bucket. Needs registries of OpenMetrics text, or whose
+   * setFormats() was called before with `openmetrics`.
    */
-  enableExemplars?: boolean;
+  enableExemplars?: boolean | 'trace';
   /**
    * Maximum number of label sets, a positive integer; default unlimited. Further label sets are recorded in
    * one more series, all of whose labels have the value `overflow`. After `remove()` or `reset()`, new label
@@ -706,6 +716,22 @@ interface SeriesMembers<T extends string, Value> {
 
   /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
   value(labels?: LabelValues<T>): Value | undefined;
+}
+
+/** No label but these: TypeScript does not check that of the type that it infers for an argument. */
+type Only<T extends string, Labels> = { [K in Exclude<keyof Labels, T>]: never };
+
+interface TotalMembers<T extends string> {
+  /**
+   * Adds what a total that is kept elsewhere, such as in a driver, has grown by since the last call for these
+   * labels. The first call adds all of it, and so does one with a total below the last one: its source has
+   * started again. A label set beyond `maxSeries` adds nothing.
+   *
+   * @throws {TypeError} if the total is not a finite number
+   * @throws {Error} if the total is negative, or a label is not one of `labelNames`
+   */
+  setTotal(labels: LabelValues<T>, total: number): void;
+  setTotal(total: number): void;
 }
 
 interface ProgressMembers<T extends string> {
@@ -806,7 +832,29 @@ export class Counter<T extends string = string> {
   remove(labels: LabelValues<T>): void;
 }
 
-export interface Counter<T extends string = string> extends Additions<SeriesMembers<T, number>> {}
+export interface Counter<T extends string = string>
+  extends Additions<SeriesMembers<T, number>>, Additions<TotalMembers<T>>, Additions<CurryCounter<T>> {}
+
+interface CurryCounter<T extends string> {
+  /**
+   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
+   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   *
+   * @throws {TypeError} if the labels are no object
+   * @throws {Error} if a label is bound already, or is not one of `labelNames`
+   */
+  curry<Bound extends LabelValues<T>>(
+    labels: Bound & Only<T, Bound>,
+  ): CurriedCounter<Exclude<T, keyof Bound>>;
+}
+
+/** What `curry()` of a counter returns: its methods take the labels that are not bound. */
+export interface CurriedCounter<T extends string = string>
+  extends
+    Pick<Counter<T>, 'inc' | 'labels' | 'remove'>,
+    Pick<SeriesMembers<T, number>, 'value'>,
+    TotalMembers<T>,
+    CurryCounter<T> {}
 
 export namespace Counter {
   /** A counter's child for one label set. */
@@ -877,7 +925,26 @@ export class Gauge<T extends string = string> {
 }
 
 export interface Gauge<T extends string = string>
-  extends Additions<SeriesMembers<T, number>>, Additions<ProgressMembers<T>> {}
+  extends Additions<SeriesMembers<T, number>>, Additions<ProgressMembers<T>>, Additions<CurryGauge<T>> {}
+
+interface CurryGauge<T extends string> {
+  /**
+   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
+   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   *
+   * @throws {TypeError} if the labels are no object
+   * @throws {Error} if a label is bound already, or is not one of `labelNames`
+   */
+  curry<Bound extends LabelValues<T>>(labels: Bound & Only<T, Bound>): CurriedGauge<Exclude<T, keyof Bound>>;
+}
+
+/** What `curry()` of a gauge returns: its methods take the labels that are not bound. */
+export interface CurriedGauge<T extends string = string>
+  extends
+    Pick<Gauge<T>, 'inc' | 'dec' | 'set' | 'setToCurrentTime' | 'startTimer' | 'labels' | 'remove'>,
+    Pick<SeriesMembers<T, number>, 'value'>,
+    ProgressMembers<T>,
+    CurryGauge<T> {}
 
 export namespace Gauge {
   /** A gauge's child for one label set. */
@@ -967,7 +1034,31 @@ export class Histogram<T extends string = string> {
 }
 
 export interface Histogram<T extends string = string>
-  extends Additions<SeriesMembers<T, CountAndSum>>, Additions<TimingMembers<T>> {}
+  extends
+    Additions<SeriesMembers<T, CountAndSum>>,
+    Additions<TimingMembers<T>>,
+    Additions<CurryHistogram<T>> {}
+
+interface CurryHistogram<T extends string> {
+  /**
+   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
+   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   *
+   * @throws {TypeError} if the labels are no object
+   * @throws {Error} if a label is bound already, or is not one of `labelNames`
+   */
+  curry<Bound extends LabelValues<T>>(
+    labels: Bound & Only<T, Bound>,
+  ): CurriedHistogram<Exclude<T, keyof Bound>>;
+}
+
+/** What `curry()` of a histogram returns: its methods take the labels that are not bound. */
+export interface CurriedHistogram<T extends string = string>
+  extends
+    Pick<Histogram<T>, 'observe' | 'startTimer' | 'labels' | 'remove'>,
+    Pick<SeriesMembers<T, CountAndSum>, 'value'>,
+    TimingMembers<T>,
+    CurryHistogram<T> {}
 
 export namespace Histogram {
   /** A histogram's child for one label set. */
@@ -1049,7 +1140,28 @@ export class Summary<T extends string = string> {
 }
 
 export interface Summary<T extends string = string>
-  extends Additions<SeriesMembers<T, CountAndSum>>, Additions<TimingMembers<T>> {}
+  extends Additions<SeriesMembers<T, CountAndSum>>, Additions<TimingMembers<T>>, Additions<CurrySummary<T>> {}
+
+interface CurrySummary<T extends string> {
+  /**
+   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
+   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   *
+   * @throws {TypeError} if the labels are no object
+   * @throws {Error} if a label is bound already, or is not one of `labelNames`
+   */
+  curry<Bound extends LabelValues<T>>(
+    labels: Bound & Only<T, Bound>,
+  ): CurriedSummary<Exclude<T, keyof Bound>>;
+}
+
+/** What `curry()` of a summary returns: its methods take the labels that are not bound. */
+export interface CurriedSummary<T extends string = string>
+  extends
+    Pick<Summary<T>, 'observe' | 'startTimer' | 'labels' | 'remove'>,
+    Pick<SeriesMembers<T, CountAndSum>, 'value'>,
+    TimingMembers<T>,
+    CurrySummary<T> {}
 
 export namespace Summary {
   /** A summary's child for one label set. */

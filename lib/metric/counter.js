@@ -13,7 +13,9 @@ const {
   adviseOnOrder,
   warnOfValue,
 } = require('./metric');
+const { Gauge } = require('./gauge');
 const { closuresOf, bind, callReplaced } = require('./children');
+const { curried } = require('./curried');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
@@ -34,7 +36,7 @@ class Counter extends Metric {
     super(config, {});
     this.type = 'counter';
     const table = createTable(this, 1);
-    const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
+    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars) : undefined;
     register(this, { table, layout: VALUE_LAYOUT, exemplars });
   }
 
@@ -66,6 +68,33 @@ class Counter extends Metric {
     if (!isIncrement(value)) value = checkedIncrement(this, labelSet, value);
     const row = locate(this, table, labelSet);
     table.pageOf(row)[table.offsetOf(row)] += value;
+    if (exemplars !== undefined) exemplars.putTrace(row, firstColumn, value);
+  }
+
+  /**
+   * Adds what a total that is kept elsewhere has grown by since the last call for these labels: the first
+   * call adds all of it, and so does one with a total below the last one, whose source has started again.
+   *
+   * @param {Labels | number} labels or the total, for the series without labels
+   * @param {number} [total] not negative. NaN, false and '' add nothing, nor does one of a label set beyond
+   *   `maxSeries`: the overflow series would have totals of several sources
+   * @throws {TypeError} if the total is not a finite number
+   * @throws {Error} if the total is negative, or a label is not one of `labelNames`
+   */
+  setTotal(labels, total) {
+    const labelSet = isObject(labels) ? labels : NO_LABELS;
+    const number = /** @type {number} */ (isObject(labels) ? total : labels);
+    if (!isIncrement(number)) {
+      checkedIncrement(this, labelSet, number, 'setTotal');
+      return;
+    }
+    const state = stateOf(this);
+    if (locate(this, state.table, labelSet) === state.table.overflowRow) return;
+    const { name, help, labelNames } = this;
+    state.totals ??= new Gauge({ name, help, labelNames, registers: [] });
+    const last = state.totals.value(labelSet) ?? 0;
+    state.totals.set(labelSet, number);
+    this.inc(labelSet, number < last ? number : number - last);
   }
 
   /**
@@ -79,7 +108,48 @@ class Counter extends Metric {
     const { inc } = closuresOf(this, tableOf(this), labels, childOf, false);
     return { inc };
   }
+
+  /**
+   * Drops the series of a label set, and its last total.
+   *
+   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
+   * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
+   */
+  remove(...labels) {
+    super.remove(...labels);
+    stateOf(this).totals?.remove(...labels);
+  }
+
+  /**
+   * Drops all series that have these labels, whatever their other labels are, and their last totals.
+   *
+   * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
+   * @returns {number} how many there were
+   * @throws {TypeError} if it is no object
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  removeMatching(labels) {
+    const count = super.removeMatching(labels);
+    stateOf(this).totals?.removeMatching(labels);
+    return count;
+  }
+
+  /**
+   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
+   * knows some labels early, such as the method and route of a request.
+   *
+   * @param {Labels} labels
+   * @returns {any} an object with `inc()`, `labels()`, `remove()`, `value()` and `curry()`
+   * @throws {TypeError} if it is no object of labels
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  curry(labels) {
+    return curried(this, labels, childOf);
+  }
 }
+
+/** @returns {number} the only one */
+const firstColumn = () => 0;
 
 /** The method as it is here, whatever replaces it later. */
 const { inc } = Counter.prototype;
@@ -99,6 +169,7 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
   const row = locate(counter, table, labelSet);
   table.pageOf(row)[table.offsetOf(row)] += increment;
   if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
+  else exemplars.putTrace(row, firstColumn, increment);
 }
 
 /**
@@ -107,21 +178,25 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
  * @returns {{inc: (value?: number | null) => void}}
  */
 function childOf(counter, handle) {
-  return { inc: value => incChild(counter, handle, value) };
+  const { exemplars } = stateOf(counter);
+  const traces = exemplars?.areTraces ? exemplars : undefined;
+  return { inc: value => incChild(counter, handle, value, traces) };
 }
 
 /**
  * @param {Counter} counter
  * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number | null | undefined} value
+ * @param {import('./exemplar').Exemplars | undefined} traces
  * @returns {any} undefined, unless the counter's method was replaced
  */
-function incChild(counter, handle, value) {
+function incChild(counter, handle, value, traces) {
   if (counter.inc !== inc) return callReplaced(counter.inc, counter, handle, value);
   if (value == null) value = 1;
   if (!isIncrement(value)) value = checkedIncrement(counter, handle.labels, value);
   if (handle.generation !== handle.table.generation) bind(counter, handle);
   handle.page[handle.offset] += value;
+  if (traces !== undefined) traces.putTrace(handle.row, firstColumn, value);
   return undefined;
 }
 
@@ -137,14 +212,15 @@ function isIncrement(value) {
  * @param {Counter} counter
  * @param {Labels} labels
  * @param {unknown} value
+ * @param {string} [method] that was called
  * @returns {number} 0
  * @throws {TypeError} if it is anything else that is not a finite number
  * @throws {Error} if it is negative
  */
-function checkedIncrement(counter, labels, value) {
+function checkedIncrement(counter, labels, value, method = 'inc') {
   checkLabelNames(counter, labels);
   if (Number.isNaN(value) || value === false || value === '') {
-    warnOfValue(counter, 'inc() adds nothing', value);
+    warnOfValue(counter, `${method}() adds nothing`, value);
     return 0;
   }
   if (!Number.isFinite(value)) throw notANumber(value);

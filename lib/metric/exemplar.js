@@ -3,6 +3,8 @@
 // Exemplars: one concrete case (usually a trace id) of what a counter or bucket counts. OpenMetrics 1.0.0,
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
+const { activeTrace } = require('./active-trace');
+
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
 const MAX_CHARACTERS = 128;
@@ -40,6 +42,9 @@ const PAGE_SLOTS = 256;
 /** How old a follower's exemplar may become while there are newer ones. */
 const REPORT_SECONDS = 1;
 
+/** How old the exemplar of a series is at least when that of another active trace replaces it. */
+const TRACE_SECONDS = 0.1;
+
 /**
  * A metric's exemplars by row and column. An exemplar is replaced, never changed.
  *
@@ -59,6 +64,8 @@ class Exemplars {
     this.#table = table;
     /** Rises with each change. */
     this.version = 0;
+    /** Whether recordings without exemplar labels have the active trace as exemplar. */
+    this.areTraces = false;
   }
 
   /**
@@ -103,6 +110,25 @@ class Exemplars {
     this.version++;
     // Last, because a follower may read all exemplars.
     if (isReported) for (const follower of followers) follower.exemplarPut(row, column, exemplar);
+  }
+
+  /**
+   * For a recording without exemplar labels: takes the active trace, if these are the exemplars.
+   *
+   * @param {number} row
+   * @param {(value: number) => number} columnOf
+   * @param {number} value
+   */
+  putTrace(row, columnOf, value) {
+    if (!this.areTraces) return;
+    const trace = activeTrace();
+    if (trace === undefined || !trace.isSampled) return;
+    const column = columnOf(value);
+    const now = Date.now() / 1000;
+    const last = this.at(row, column)?.timestamp;
+    // A clock may go back.
+    if (last !== undefined && Math.abs(now - last) < TRACE_SECONDS) return;
+    this.put(row, column, new Exemplar({ trace_id: trace.traceId, span_id: trace.spanId }, value, now));
   }
 
   /** @param {number} row */
@@ -180,9 +206,11 @@ function slotAt(pages, place) {
  * Exemplars that live as long as their rows.
  *
  * @param {import('../series/series-table').SeriesTable} table
+ * @param {unknown} enableExemplars the option; `'trace'` for those of the active trace
  */
-function exemplarsOf(table) {
+function exemplarsOf(table, enableExemplars) {
   const exemplars = new Exemplars(table.width, table);
+  exemplars.areTraces = enableExemplars === 'trace';
   table.listener = exemplars;
   return exemplars;
 }

@@ -13,6 +13,7 @@ const {
   warnOfValue,
 } = require('./metric');
 const { closuresOf, bind, callReplaced } = require('./children');
+const { curried } = require('./curried');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
@@ -121,6 +122,19 @@ class Gauge extends Metric {
    */
   labels(...labels) {
     return copyOf(closuresOf(this, tableOf(this), labels, childOf));
+  }
+
+  /**
+   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
+   * knows some labels early, such as the method and route of a request.
+   *
+   * @param {Labels} labels
+   * @returns {any} an object with recording methods, timers, `labels()`, `remove()`, `value()` and `curry()`
+   * @throws {TypeError} if it is no object of labels
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  curry(labels) {
+    return curried(this, labels, childOf);
   }
 
   /**

@@ -22,6 +22,7 @@ const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
 const { NATIVE_OPTIONS, nativeBucketsOf } = require('./native-histogram');
 const { closuresOf, bind } = require('./children');
+const { curried } = require('./curried');
 const { NO_LABELS, mergedLabels, checkLabelNames, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
 
@@ -64,7 +65,7 @@ class Histogram extends Metric {
     this.upperBounds = bounds;
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, bounds.length + 2);
-    const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
+    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars) : undefined;
     const buckets = nativeBucketsOf(this);
     if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
@@ -103,6 +104,7 @@ class Histogram extends Metric {
     const row = locate(this, table, labelSet);
     count(state, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
     if (state.buckets !== undefined) state.buckets.add(row, /** @type {number} */ (value));
+    state.exemplars?.putTrace(row, state.columnOf, value);
   }
 
   /**
@@ -147,9 +149,21 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const create = stateOf(this).buckets === undefined ? childOf : nativeChildOf;
-    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, create);
+    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, creatorOf(this));
     return { observe, startTimer };
+  }
+
+  /**
+   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
+   * knows some labels early, such as the method and route of a request.
+   *
+   * @param {Labels} labels
+   * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
+   * @throws {TypeError} if it is no object of labels
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  curry(labels) {
+    return curried(this, labels, creatorOf(this));
   }
 
   /**
@@ -238,11 +252,19 @@ function childOf(histogram, handle) {
 
 /**
  * @param {Histogram} histogram
+ * @returns {typeof childOf} of its children
+ */
+function creatorOf(histogram) {
+  return stateOf(histogram).buckets === undefined ? childOf : nativeChildOf;
+}
+
+/**
+ * @param {Histogram} histogram
  * @param {import('../series/series-handle').SeriesHandle} handle
  * @returns {ReturnType<typeof childOf>} of a native histogram
  */
 function nativeChildOf(histogram, handle) {
-  const { buckets, columnOf, table } = stateOf(histogram);
+  const { buckets, columnOf, table, exemplars } = stateOf(histogram);
   const sumColumn = table.width - 1;
   // A call less for each observation.
   const isNativeOnly = sumColumn === 1;
@@ -254,6 +276,7 @@ function nativeChildOf(histogram, handle) {
       page[isNativeOnly ? offset : offset + columnOf(value)]++;
       page[offset + sumColumn] += value;
       buckets.add(handle.row, value);
+      if (exemplars !== undefined) exemplars.putTrace(handle.row, columnOf, value);
     },
     startTimer: () => histogram.startTimer(handle.labels),
   };
@@ -267,7 +290,9 @@ function nativeChildOf(histogram, handle) {
 function observeChild(histogram, handle, value) {
   if (!Number.isFinite(value)) throw notANumber(value);
   if (handle.generation !== handle.table.generation) bind(histogram, handle);
-  count(stateOf(histogram), handle.page, handle.offset, value);
+  const state = stateOf(histogram);
+  count(state, handle.page, handle.offset, value);
+  state.exemplars?.putTrace(handle.row, state.columnOf, value);
 }
 
 /**
@@ -331,6 +356,7 @@ function observeWithExemplar(histogram, record) {
   count(state, table.pageOf(row), table.offsetOf(row), number);
   buckets?.add(row, number);
   if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
+  else exemplars?.putTrace(row, columnOf, number);
 }
 
 module.exports = { Histogram };

@@ -406,6 +406,7 @@ module.exports = {
   locate,
   viewWith,
   jsonValues,
+  STATE,
   VALUES,
   get,
   isObject,

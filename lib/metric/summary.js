@@ -21,6 +21,7 @@ const {
 } = require('./metric');
 const { OPTIONS, isNumeric } = require('./metric-options');
 const { closuresOf, bind } = require('./children');
+const { curried } = require('./curried');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
@@ -162,6 +163,19 @@ class Summary extends Metric {
   labels(...labels) {
     const { observe, startTimer } = closuresOf(this, tableOf(this), labels, childOf);
     return { observe, startTimer };
+  }
+
+  /**
+   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
+   * knows some labels early, such as the method and route of a request.
+   *
+   * @param {Labels} labels
+   * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
+   * @throws {TypeError} if it is no object of labels
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  curry(labels) {
+    return curried(this, labels, childOf);
   }
 
   /** Removes the observations of all series. The series remain. */

@@ -13,6 +13,7 @@ const KEY = Symbol.for('prom-client-cluster.state.v1');
  * @property {import('../cluster/group-of-process').SharedGroup} [group]
  * @property {import('../threads/worker-registry').SharedThreads} [threads]
  * @property {string} [threadId] the latest id of this thread, see lib/threads/thread-link.js
+ * @property {Map<string, any>} [registries] those of Registry.shared(), by name
  * @property {boolean} hasWarned whether other clients in this process were reported
  */
 
@@ -32,7 +33,7 @@ function processState() {
 function ownProcessState() {
   const none = { primary: undefined, worker: undefined, group: undefined, threads: undefined };
   // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
-  const value = Object.seal({ ...NONE, ...none, threadId: undefined });
+  const value = Object.seal({ ...NONE, ...none, threadId: undefined, registries: undefined });
   if (!(KEY in globalThis)) Object.defineProperty(globalThis, KEY, { value, configurable: true });
   return /** @type {ProcessState} */ (processState());
 }

@@ -21,6 +21,7 @@ const {
 } = require('./metric-view');
 const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { isValidLabelName } = require('./names');
+const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
 
 /**
@@ -250,6 +251,19 @@ class Registry {
     const contentTypes = contentTypesOf(formats);
     ownStateOf(this).contentTypes = contentTypes;
     if (haveExemplars(contentTypes)) this[ALLOWS_EXEMPLARS] = true;
+  }
+
+  /**
+   * The registry of a name that all copies of this package in the process, or in a thread, share: bundlers
+   * make a copy for each entry, and reload it in development. Create its metrics with getOrCreate().
+   *
+   * @param {string} [name]
+   * @returns {Registry} of the copy that has asked first
+   */
+  static shared(name = 'default') {
+    const registries = (ownProcessState().registries ??= new Map());
+    if (!registries.has(name)) registries.set(name, new Registry());
+    return registries.get(name);
   }
 
   /**

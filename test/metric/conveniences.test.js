@@ -1,6 +1,7 @@
 'use strict';
 
-// time(), trackInProgress(), timers for `using`, value(), removeMatching(), registry.getOrCreate().
+// time(), trackInProgress(), timers for `using`, value(), removeMatching(), setTotal(),
+// registry.getOrCreate().
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
@@ -228,6 +229,57 @@ describe('metric.removeMatching()', () => {
     assert.equal(left, 0);
     assert.equal(metric.removeMatching({ tenant: 'new' }), 64);
     assert.equal(metric.removeMatching({}), 0);
+  });
+});
+
+describe('counter.setTotal()', () => {
+  /** What a counter shows after each total. */
+  const shown = (counter, totals) =>
+    totals.map(total => {
+      counter.setTotal({ a: '1' }, total);
+      return counter.value({ a: '1' });
+    });
+
+  it('counter.setTotal() adds what the total grew; a lower total has started again', () => {
+    assert.deepEqual(shown(made(Counter), [5, 5, 7, 3, 3, 4, 0, 2]), [5, 5, 7, 10, 10, 11, 11, 13]);
+  });
+
+  it('counter.setTotal() keeps totals by label set, and takes any way to write one', () => {
+    const counter = made(Counter);
+    counter.setTotal(4);
+    counter.setTotal({}, 6);
+    counter.setTotal({ a: 1 }, 2);
+    counter.curry({ a: '1' }).setTotal(5);
+    counter.curry({}).setTotal({ a: '1' }, 6);
+    counter.inc({ a: 1 }, 10);
+    assert.deepEqual([counter.value(), counter.value({ a: 1 })], [6, 16]);
+  });
+
+  it('counter.setTotal() counts after reset() what has been added since, after remove() all of it', () => {
+    const counter = made(Counter);
+    assert.deepEqual(shown(counter, [5]), [5]);
+    counter.reset();
+    assert.deepEqual(shown(counter, [7]), [2]);
+    counter.remove('1');
+    assert.deepEqual(shown(counter, [9]), [9]);
+    counter.removeMatching({ a: '1' });
+    assert.deepEqual(shown(counter, [10, 11]), [10, 11]);
+  });
+
+  it('counter.setTotal() adds nothing for label sets beyond maxSeries, of which no totals are stored', () => {
+    const counter = made(Counter, { maxSeries: 1 });
+    for (const a of [1, 2, 3, 2, 3]) counter.setTotal({ a }, 10 * a);
+    assert.deepEqual([counter.value({ a: 1 }), counter.value({ a: 'overflow' })], [10, 0]);
+  });
+
+  it('counter.setTotal() refuses what inc() refuses, and NaN changes nothing', () => {
+    const counter = made(Counter);
+    counter.setTotal({ a: '1' }, 5);
+    for (const total of ['6', undefined, Infinity, null])
+      assert.throws(() => counter.setTotal({ a: '1' }, total), /^TypeError: Value is not a valid number/);
+    assert.throws(() => counter.setTotal({ a: '1' }, -1), /^Error: It is not possible to decrease a counter/);
+    assert.throws(() => counter.setTotal({ b: '1' }, 1), /^Error: Added label "b" is not included/);
+    assert.deepEqual(shown(counter, [NaN, 6]), [5, 6]);
   });
 });
 

@@ -82,17 +82,22 @@ describe('the example', () => {
     assert.match(await metricsOf(origin), /^nodejs_version_info\{/m);
   });
 
-  it('next/', async t => {
-    const application = path.join(examples, 'next');
-    await run(process.execPath, [next, 'build'], { cwd: application, env });
-    const origin = await start(t, [next, 'start', '-H', '127.0.0.1', '-p', '0'], application);
-    assert.match(await metricsOf(origin), /^# TYPE orders_total counter$/m);
-    const order = { method: 'POST', body: JSON.stringify({ gift: true }) };
-    for (let i = 0; i < 2; i++) assert.strictEqual((await fetch(`${origin}/orders`, order)).status, 201);
-    const text = await metricsOf(origin);
-    assert.match(text, /^orders_total\{kind="gift"\} 2$/m);
-    assert.match(text, /^nodejs_version_info\{/m);
-  });
+  for (const { title, config } of [
+    { title: 'next/', config: undefined },
+    { title: 'next/ with a copy of the package in the bundle of each route', config: 'module.exports = {};' },
+  ])
+    it(title, async t => {
+      const application = path.join(examples, 'next');
+      if (config !== undefined) fs.writeFileSync(path.join(application, 'next.config.js'), config);
+      await run(process.execPath, [next, 'build'], { cwd: application, env });
+      const origin = await start(t, [next, 'start', '-H', '127.0.0.1', '-p', '0'], application);
+      assert.match(await metricsOf(origin), /^# TYPE orders_total counter$/m);
+      const order = { method: 'POST', body: JSON.stringify({ gift: true }) };
+      for (let i = 0; i < 2; i++) assert.strictEqual((await fetch(`${origin}/orders`, order)).status, 201);
+      const text = await metricsOf(origin);
+      assert.match(text, /^orders_total\{kind="gift"\} 2$/m);
+      assert.match(text, /^nodejs_version_info\{/m);
+    });
 
   for (const [name, args] of Object.entries({
     'testing/node.test.js': ['--test', '--test-reporter=tap', 'testing/node.test.js'],

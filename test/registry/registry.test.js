@@ -1,5 +1,6 @@
 'use strict';
 
+const path = require('node:path');
 const { test } = require('node:test');
 const assert = require('node:assert');
 const stock = require('prom-client');
@@ -246,4 +247,24 @@ test('merge() rejects different content types and duplicate names', () => {
   );
   assert.throws(() => Registry.merge([]), TypeError);
   assert.strictEqual(Registry.merge([openMetrics]).contentType, Registry.OPENMETRICS_CONTENT_TYPE);
+});
+
+test('Registry.shared() is one registry for all copies of the package in a process, with the metrics of all', async () => {
+  const root = path.join(__dirname, '../..');
+  const copies = ['a', 'b'].map(() => {
+    for (const file of Object.keys(require.cache))
+      if (file.startsWith(root) && !file.includes('node_modules')) delete require.cache[file];
+    return require('../..');
+  });
+  assert.notStrictEqual(copies[0].Registry, copies[1].Registry);
+  const registry = ours.Registry.shared('test');
+  for (const { Registry: Copied, Counter: Type } of copies) {
+    assert.strictEqual(Copied.shared('test'), registry);
+    const counter = Copied.shared('test').getOrCreate(Type, { name: 'c', help: 'c', labelNames: ['a'] });
+    counter.inc({ a: 1 });
+    counter.curry({ a: 1 }).inc();
+  }
+  assert.match(await registry.metrics(), /^c\{a="1"\} 4$/m);
+  assert.strictEqual(ours.Registry.shared(), copies[0].Registry.shared('default'));
+  assert.notStrictEqual(ours.Registry.shared(), registry);
 });

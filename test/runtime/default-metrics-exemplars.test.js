@@ -1,33 +1,21 @@
 'use strict';
 
 const assert = require('node:assert');
-const { AsyncLocalStorage } = require('node:async_hooks');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
-const { context, trace, ROOT_CONTEXT, INVALID_SPAN_CONTEXT } = require('@opentelemetry/api');
+const { context, INVALID_SPAN_CONTEXT } = require('@opentelemetry/api');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const { Registry } = require('../../lib/registry/registry');
 const { Program } = require('../fixtures/program');
+const { Contexts, inSpan } = require('../fixtures/traces');
 
 const TRACE = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 };
 const COUNTERS = ['process_cpu_user_seconds', 'process_cpu_system_seconds', 'process_cpu_seconds'];
 
-/** The context manager of an OpenTelemetry SDK. */
-class Contexts {
-  #storage = new AsyncLocalStorage();
-  active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
-  with = (value, fn, self, ...args) => this.#storage.run(value, () => fn.apply(self, args));
-  bind = (value, target) => target;
-  enable = () => this;
-  disable = () => this;
-}
-
 /** A scrape that is part of a span. */
-function scrapeIn(spanContext, register) {
-  return context.with(trace.setSpanContext(ROOT_CONTEXT, spanContext), () => register.metrics());
-}
+const scrapeIn = (spanContext, register) => inSpan(spanContext, () => register.metrics());
 
 function linesOf(text, counter) {
   return text.split('\n').filter(line => line.startsWith(`${counter}_total`));

@@ -82,6 +82,27 @@ const byObject = {
   Histogram: (histogram, labels) => histogram.labels(labels).observe(0.2),
 };
 
+/** One label with each call, after `curry()` where a client has it; otherwise all four. */
+function statusOnly(isCurried) {
+  return library => {
+    const counter = metricOf(library, 'Counter');
+    const { sets } = reusedStrings(MANY);
+    const [{ method, zone }] = sets;
+    const calls = sets.slice(0, OPERATIONS).map(({ route, status }) => ({ route, status }));
+    const all = () => {
+      for (const { route, status } of calls) counter.inc({ method, route, status, zone });
+    };
+    const recorded = () => sumOf(counter);
+    if (!isCurried || counter.curry === undefined) return { run: all, recorded };
+    const byRoute = new Map(calls.map(({ route }) => [route, counter.curry({ method, route, zone })]));
+    const curried = calls.map(({ route }) => byRoute.get(route));
+    const run = () => {
+      for (let i = 0; i < OPERATIONS; i++) curried[i].inc({ status: calls[i].status });
+    };
+    return { run, recorded };
+  };
+}
+
 module.exports = {
   title: 'Bound children, `labels(…)`',
   note: 'Four labels, passed once; in the rows "inline", passed with each call, for label sets at random: 2,000, or 100 where it says so.',
@@ -90,6 +111,8 @@ module.exports = {
     recordingCase('inc-2k', '`inc()` of 2,000 children in turn', incMany),
     recordingCase('set', '`set(value)`', setOne),
     recordingCase('observe', '`observe(value)` of a histogram', observeOne),
+    recordingCase('curry', '`inc({ status })` after `curry({ method, route, zone })`', statusOnly(true)),
+    recordingCase('uncurried', 'the same, `inc({ method, route, status, zone })`', statusOnly(false)),
     recordingCase('inline', '`labels(a, b, c, d).inc()` inline', inline('Counter', byPosition.Counter)),
     recordingCase(
       'inline-100',

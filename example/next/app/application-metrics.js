@@ -1,9 +1,12 @@
 // Each route has its own copy of this module, and `next dev` runs it again after a change. So metrics are
-// made with getOrCreate(): new Counter() would throw the second time.
+// made with getOrCreate(): new Counter() would throw the second time. The registry is the same for all, even
+// if Next.js bundles a copy of the client for each route.
 
-import { Counter, register } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
 
-export const orders = register.getOrCreate(Counter, {
+export const registry = Registry.shared();
+
+export const orders = registry.getOrCreate(Counter, {
   name: 'orders_total',
   help: 'Orders by kind',
   labelNames: ['kind'],

@@ -1,7 +1,7 @@
 'use strict';
 
 const { defineProcessFamily } = require('../sampling/metric-group');
-const { activeTrace } = require('../sources/trace-exemplar');
+const { activeTrace } = require('../../metric/active-trace');
 
 /** @typedef {import('../../metric/counter').Counter} Counter */
 
@@ -24,8 +24,9 @@ module.exports = defineProcessFamily(HELPS, (group, config) => {
   const [user, system, total] = counters;
   const { labels } = group;
   const add = (/** @type {Counter} */ counter, /** @type {number} */ value) => {
-    if (enableExemplars) counter.inc({ labels, value, exemplarLabels: activeTrace() });
-    else counter.inc(labels, value);
+    const { traceId, spanId } = (enableExemplars && activeTrace()) || {};
+    if (traceId === undefined) counter.inc(labels, value);
+    else counter.inc({ labels, value, exemplarLabels: { traceId, spanId } });
   };
   let last = process.cpuUsage();
   group.collectTogether(counters, () => {

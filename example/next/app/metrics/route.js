@@ -1,6 +1,7 @@
-import { metricsResponse, register } from 'prom-client';
-import '../application-metrics'; // so that its metrics are shown before another route has been used
+import { metricsResponse } from 'prom-client';
+// Its metrics are shown before another route has been used.
+import { registry } from '../application-metrics';
 
 export const dynamic = 'force-dynamic';
 
-export const GET = request => metricsResponse(register, request);
+export const GET = request => metricsResponse(registry, request);

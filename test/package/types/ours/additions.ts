@@ -5,6 +5,7 @@ import {
   AggregatorRegistry,
   ClusterRegistry,
   Counter,
+  CurriedCounter,
   Exemplar,
   Gauge,
   Histogram,
@@ -92,6 +93,36 @@ const both: { count: number; sum: number } | undefined = histogram.value();
 const removed: number = histogram.removeMatching({ status: 500 });
 // @ts-expect-error: no such label
 counter.removeMatching({ path: '/' });
+
+// Labels that are bound early, and totals that are kept elsewhere.
+const requests = new Counter({ name: 'r', help: 'help', labelNames: ['method', 'route', 'status'] as const });
+const users: CurriedCounter<'status'> = requests.curry({ method: 'GET' }).curry({ route: '/users' });
+users.inc({ status: 200 });
+users.inc({ labels: { status: 200 }, value: 2, exemplarLabels: { trace_id: 'x' } });
+users.labels('200').inc();
+users.remove({ status: 200 });
+const ofStatus: number | undefined = users.value({ status: 200 });
+users.curry({ status: 200 }).inc();
+users.setTotal({ status: 200 }, 5);
+new Counter({ name: 's', help: 'help', enableExemplars: 'trace' }).setTotal(3);
+// @ts-expect-error: bound already
+users.inc({ method: 'PUT' });
+// @ts-expect-error: bound already
+users.curry({ method: 'PUT' });
+// @ts-expect-error: no such label
+requests.curry({ method: 'GET', path: '/' });
+// @ts-expect-error: a total is needed
+requests.setTotal({ status: 200 });
+// @ts-expect-error: no such kind
+new Counter({ name: 't', help: 'help', enableExemplars: 'span' });
+new Gauge({ name: 'q', help: 'help', labelNames: ['queue', 'kind'] })
+  .curry({ queue: 'mail' })
+  .trackInProgress({ kind: 'html' }, () => 1);
+const duration: number = new Histogram({ name: 'd', help: 'help', labelNames: ['a', 'b'] })
+  .curry({ a: 1 })
+  .startTimer({ b: 2 })();
+new Summary({ name: 'e', help: 'help' }).curry({ any: 1 }).observe({ other: 2 }, duration + (ofStatus ?? 0));
+
 // Stand-ins need not have them, and yet they are called like any other method.
 class Fields {
   constructor(

@@ -19,6 +19,10 @@ import {
   Collector,
   Counter,
   CounterConfiguration,
+  CurriedCounter,
+  CurriedGauge,
+  CurriedHistogram,
+  CurriedSummary,
   DefaultMetricsCollectorConfiguration,
   DisposableTimer,
   Exemplar,
@@ -124,6 +128,22 @@ const timer: DisposableTimer<() => number> = summary.startTimer(labels);
 timer();
 summary.observe(labels, 1);
 const all: Metric<Route>[] = [counter, gauge, histogram, summary];
+interface Curried {
+  counter: CurriedCounter;
+  gauge: CurriedGauge<'a'>;
+  histogram: CurriedHistogram<'a'>;
+  summary: CurriedSummary<'a'>;
+}
+function useCurried({ counter, gauge, histogram, summary }: Curried): void {
+  counter.inc({ any: 1 });
+  gauge.set(
+    { a: 1 },
+    histogram.time({ a: 1 }, () => 1),
+  );
+  summary.curry({ a: 1 }).observe(1);
+}
+console.log(useCurried);
+
 const refresh: CollectFunction<Gauge<Route>> = function () {
   this.set({ path: '/' }, 1);
 };

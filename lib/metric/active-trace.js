@@ -10,14 +10,17 @@ const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
 
 const INVALID_TRACE_ID = '0'.repeat(32);
 
+/** In `traceFlags`. */
+const SAMPLED = 1;
+
 /**
- * @returns {{traceId: string, spanId: string} | undefined} the exemplar labels of the OpenTelemetry span that
+ * @returns {{traceId: string, spanId: string, isSampled: boolean} | undefined} of the OpenTelemetry span that
  *   is active; undefined if none is
  */
 function activeTrace() {
   const span = /** @type {any} */ (globalThis)[API]?.context?.active().getValue(SPAN)?.spanContext();
   if (span === undefined || span.traceId === INVALID_TRACE_ID) return undefined;
-  return { traceId: span.traceId, spanId: span.spanId };
+  return { traceId: span.traceId, spanId: span.spanId, isSampled: (span.traceFlags & SAMPLED) !== 0 };
 }
 
 module.exports = { activeTrace };
