@@ -235,7 +235,7 @@ function warnOfValue({ name }, problem, value) {
  * @template {{table: SeriesTable}} State
  * @param {Metric & {reset: () => void}} metric
  * @param {State} state
- * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text only
+ * @throws {TypeError} if exemplars are enabled, and a registry writes Prometheus text only
  * @throws {Error} if a registry has another metric of that name
  */
 function register(metric, state) {
@@ -251,9 +251,11 @@ function register(metric, state) {
  */
 function addToRegistries(metric) {
   const { enableExemplars, registers } = metric;
+  // Endpoints offer native histograms in a format that has exemplars.
+  const isNative = stateOf(metric).buckets !== undefined;
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
-    if (enableExemplars && writesText && !registry[ALLOWS_EXEMPLARS]) {
+    if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
       throw new TypeError('Exemplars are supported only on OpenMetrics registries');
     }
   }
