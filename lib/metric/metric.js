@@ -31,6 +31,9 @@ const NO_NAMES = Object.freeze([]);
 /** The method of a metric that returns its samples as JSON. */
 const VALUES = Symbol('values');
 
+/** The method of a metric that returns more properties of its JSON. */
+const MORE_VALUES = Symbol('more values');
+
 /**
  * The base of Counter, Gauge, Histogram and Summary.
  */
@@ -122,7 +125,12 @@ class Metric {
     const { type } = /** @type {any} */ (this);
     // The order of the keys is prom-client's.
     const head = kindOfType(type).marker === undefined ? { help, name } : { name, help };
-    return { ...head, type, values: this[VALUES](), aggregator };
+    return { ...head, type, values: this[VALUES](), aggregator, ...this[MORE_VALUES]() };
+  }
+
+  /** @returns {object | undefined} what JSON has besides */
+  [MORE_VALUES]() {
+    return undefined;
   }
 
   /** @returns {object[]} */
@@ -410,6 +418,7 @@ module.exports = {
   jsonValues,
   STATE,
   VALUES,
+  MORE_VALUES,
   get,
   isObject,
   notANumber,
