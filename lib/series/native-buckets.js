@@ -5,11 +5,12 @@
 // directories and chunks are in pages of words, which may be in shared memory: another thread reads them with
 // readRow().
 
-const { MIN_SCHEMA, indexOf } = require('./native-index');
+const { MIN_SCHEMA, MAX_SCHEMA, indexOf } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting, mergeBuckets } = require('./merged-buckets');
 const { growPages, pageShiftOf, pageMaskOf } = require('./number-pages');
 
 /** @typedef {import('./series-table').RowListener} RowListener */
+/** @typedef {import('./series-table').SeriesTable} SeriesTable */
 
 /**
  * The populated buckets of one side, by rising index.
@@ -35,7 +36,14 @@ const { growPages, pageShiftOf, pageMaskOf } = require('./number-pages');
  * @property {number} maxBuckets of a row
  */
 
-// A head in words. Odd while the row changes other than by counting.
+/**
+ * The head of a row, or one that is about to become it: words from `at` on, and the same memory as numbers.
+ *
+ * @typedef {{words: Int32Array, numbers: Float64Array, at: number}} Head
+ */
+
+// A head in words. Odd while it is replaced: what a row has is never changed in place other than by counting,
+// so that a reader in another thread reads again, and a thread may be terminated at any moment.
 const VERSION = 0;
 const SCHEMA = 1;
 const CHANGES = 2;
@@ -69,6 +77,15 @@ const FIRST_PAGE = 128;
 /** No place. */
 const NONE = 0;
 
+/** Kinds of pages. */
+const HEADS = 0;
+const CHUNKS = 1;
+
+/** Of a directory: it grows by doubling. */
+const MOST_LENGTH = 2 * MOST_CHUNKS;
+/** Far more than the first chunk of any schema. */
+const MOST_FIRST = 2 ** 16;
+
 const TWO_32 = 2 ** 32;
 const ATTEMPTS = 100;
 
@@ -88,6 +105,9 @@ class NativeBuckets {
   #end = 0;
   /** @type {number[]} by size: the first free place, whose first word is the next */
   #free = [];
+  #isShared = false;
+  /** @type {SeriesTable | undefined} whose followers get new pages */
+  #table = undefined;
 
   /**
    * @param {object} options
@@ -112,10 +132,10 @@ class NativeBuckets {
     const numbers = this.#numbers[row >> HEAD_SHIFT];
     const first = (row & HEAD_MASK) * HEAD_NUMBERS;
     const head = first * WORDS_OF_NUMBER;
-    words[head + CHANGES]++;
     const size = value < 0 ? -value : value;
     if (size <= numbers[first + ZERO_THRESHOLD]) {
       numbers[first + ZERO_COUNT]++;
+      words[head + CHANGES]++;
       return;
     }
     const index = indexOf(size, words[head + SCHEMA]);
@@ -130,10 +150,13 @@ class NativeBuckets {
       // Neither the first of its bucket, as it is in a missing chunk, nor one that needs more than 32 bits.
       if (count >>> 0 > 1) {
         page[slot] = count;
+        words[head + CHANGES]++;
         return;
       }
     }
-    this.#addCount(row, value < 0 ? NEGATIVE : POSITIVE, index, 1);
+    const rowHead = this.#headOf(row);
+    this.#addCount(rowHead, value < 0 ? NEGATIVE : POSITIVE, index, 1);
+    rowHead.words[rowHead.at + CHANGES]++;
   }
 
   /**
@@ -148,6 +171,24 @@ class NativeBuckets {
   /** @returns {BucketMemory} */
   get memory() {
     return { numbers: this.#numbers, words: this.#words, pages: this.#pages, maxBuckets: this.maxBuckets };
+  }
+
+  /** Of its memory. */
+  get byteLength() {
+    return [...this.#numbers, ...this.#pages].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /**
+   * Moves the pages to shared memory, now and from now on. The followers of the table get each later one.
+   *
+   * @param {SeriesTable} table
+   */
+  share(table) {
+    this.#table = table;
+    if (this.#isShared) return;
+    this.#isShared = true;
+    this.#numbers.forEach((_, number) => this.#setNumbers(number));
+    this.#pages = this.#pages.map(page => sharedCopyOf(page));
   }
 
   /**
@@ -169,7 +210,7 @@ class NativeBuckets {
    * @param {number} row
    */
   changesOf(row) {
-    return this.#isStarted(row) ? this.#words[row >> HEAD_SHIFT][headOf(row) + CHANGES] : 0;
+    return changesOfRow(this.memory, row);
   }
 
   /**
@@ -180,18 +221,17 @@ class NativeBuckets {
    */
   merge(row, that) {
     this.#start(row);
-    this.#rewrite(row, mergeBuckets([this.read(row), that]));
+    this.#rewrite(this.#headOf(row), mergeBuckets([this.read(row), that]));
   }
 
   /**
-   * @param {number} row
+   * @param {Head} head
    * @param {Buckets} buckets
    */
-  #addAll(row, { schema, zeroCount, positive, negative }) {
-    this.#numbers[row >> HEAD_SHIFT][numberOf(row) + ZERO_COUNT] += zeroCount;
-    this.#addSide(row, POSITIVE, positive, schema);
-    this.#addSide(row, NEGATIVE, negative, schema);
-    this.#words[row >> HEAD_SHIFT][headOf(row) + CHANGES]++;
+  #addAll(head, { schema, zeroCount, positive, negative }) {
+    head.numbers[head.at / WORDS_OF_NUMBER + ZERO_COUNT] += zeroCount;
+    this.#addSide(head, POSITIVE, positive, schema);
+    this.#addSide(head, NEGATIVE, negative, schema);
   }
 
   /**
@@ -201,7 +241,7 @@ class NativeBuckets {
    */
   clear(row) {
     this.#start(row);
-    this.#rewrite(row, this.#empty());
+    this.#rewrite(this.#headOf(row), this.#empty());
   }
 
   /** @param {number} row */
@@ -212,6 +252,7 @@ class NativeBuckets {
   /** @returns {import('./series-table').RowMove} */
   startMove() {
     const target = new NativeBuckets(this);
+    target.#isShared = this.#isShared;
     return {
       copy: (old, row) => target.#copyRow(row, this, old),
       finish: () => {
@@ -261,90 +302,84 @@ class NativeBuckets {
   }
 
   /**
-   * @param {number} row
+   * @param {Head} head
    * @param {number} side
    * @param {Side} buckets
    * @param {number} schema of the indices
    */
-  #addSide(row, side, { indices, counts }, schema) {
+  #addSide(head, side, { indices, counts }, schema) {
     for (let i = 0; i < indices.length; i++) {
       // Adding may lower the schema.
-      this.#addCount(row, side, lowered(indices[i], schema - this.#schemaOf(row)), counts[i]);
+      this.#addCount(head, side, lowered(indices[i], schema - head.words[head.at + SCHEMA]), counts[i]);
     }
   }
 
   /**
-   * @param {number} row
+   * @param {Head} head
    * @param {number} side
-   * @param {number} index at the row's schema
+   * @param {number} index at the head's schema
    * @param {number} count
    */
-  #addCount(row, side, index, count) {
-    const schema = this.#schemaOf(row);
-    const place = this.#placeOf(row, side, index);
+  #addCount(head, side, index, count) {
+    const { words, at } = head;
+    const schema = words[at + SCHEMA];
+    const place = this.#placeOf(head, side, index);
     if (place === NONE) {
-      this.#lower(row);
-      this.#addCount(row, side, lowered(index, schema - this.#schemaOf(row)), count);
+      this.#lower(head);
+      this.#addCount(head, side, lowered(index, schema - words[at + SCHEMA]), count);
       return;
     }
-    const head = this.#words[row >> HEAD_SHIFT];
-    const at = headOf(row);
     const page = this.#pages[place >> PAGE_SHIFT];
     const slot = place & PAGE_MASK;
-    const isWide = head[at + IS_WIDE];
-    const before = (page[slot] >>> 0) + (isWide === 0 ? 0 : (page[slot + CHUNK] >>> 0) * TWO_32);
+    const isWide = words[at + IS_WIDE] !== 0;
+    const before = (page[slot] >>> 0) + (isWide ? (page[slot + CHUNK] >>> 0) * TWO_32 : 0);
     const total = before + count;
-    if (total >= TWO_32 && isWide === 0) {
-      this.#rewrite(row, this.read(row), true);
-      this.#addCount(row, side, index, count);
+    if (total >= TWO_32 && !isWide) {
+      this.#rewrite(head, readHead(this.memory, head), true);
+      this.#addCount(head, side, index, count);
       return;
     }
-    page[slot] = total;
-    if (isWide !== 0) page[slot + CHUNK] = total / TWO_32;
+    if (isWide) storeWide(head, page, slot, total);
+    else page[slot] = total;
     if (before > 0) return;
-    head[at + POPULATED]++;
-    if (head[at + POPULATED] > this.maxBuckets && schema > MIN_SCHEMA) this.#lower(row);
+    words[at + POPULATED]++;
+    if (words[at + POPULATED] > this.maxBuckets && schema > MIN_SCHEMA) this.#lower(head);
   }
 
-  /** @param {number} row whose schema is lowered by one, or by more if that leaves too many buckets */
-  #lower(row) {
-    const buckets = this.read(row);
-    this.#rewrite(row, fitting(atSchema(buckets, buckets.schema - 1)));
+  /** @param {Head} head whose schema is lowered by one, or by more if that leaves too many buckets */
+  #lower(head) {
+    const buckets = readHead(this.memory, head);
+    this.#rewrite(head, fitting(atSchema(buckets, buckets.schema - 1)));
   }
 
   /**
-   * @param {number} row
-   * @param {Buckets} buckets what the row has from now on
+   * @param {Head} head
+   * @param {Buckets} buckets what it has from now on
    * @param {boolean} [isWide]
    */
-  #rewrite(row, buckets, isWide = isLarge(buckets.positive) || isLarge(buckets.negative)) {
-    const words = this.#words[row >> HEAD_SHIFT];
-    const head = headOf(row);
-    beginChange(words, head);
-    for (const side of [head + POSITIVE, head + NEGATIVE]) this.#freeSide(words, head, side);
-    words[head + SCHEMA] = buckets.schema;
-    words[head + POPULATED] = 0;
-    words[head + IS_WIDE] = isWide ? 1 : 0;
-    const numbers = this.#numbers[row >> HEAD_SHIFT];
-    numbers[numberOf(row) + ZERO_THRESHOLD] = buckets.zeroThreshold;
-    numbers[numberOf(row) + ZERO_COUNT] = 0;
-    this.#addAll(row, buckets);
-    endChange(words, head);
+  #rewrite(head, buckets, isWide = isLarge(buckets.positive) || isLarge(buckets.negative)) {
+    const numbers = new Float64Array(HEAD_NUMBERS);
+    const next = { words: wordsOf(numbers), numbers, at: 0 };
+    next.words[SCHEMA] = buckets.schema;
+    next.words[IS_WIDE] = isWide ? 1 : 0;
+    numbers[ZERO_THRESHOLD] = buckets.zeroThreshold;
+    this.#addAll(next, buckets);
+    const old = copyOf(head);
+    replaceHead(head, next.words);
+    this.#freeSide(old, POSITIVE);
+    this.#freeSide(old, NEGATIVE);
   }
 
   /**
-   * @param {Int32Array} words
-   * @param {number} head
+   * @param {Int32Array} words of a head that was replaced
    * @param {number} side
    */
-  #freeSide(words, head, side) {
-    const directory = words[side + PLACE];
-    const length = words[side + LENGTH];
-    words[side + PLACE] = words[side + FIRST] = words[side + LENGTH] = 0;
+  #freeSide(words, side) {
+    const { [side + PLACE]: directory, [side + LENGTH]: length } = words;
     if (length === 0) return;
     const page = this.#pages[directory >> PAGE_SHIFT];
     const offset = directory & PAGE_MASK;
-    const size = chunkSize(words[head + IS_WIDE]);
+    const size = chunkSize(words[IS_WIDE]);
     for (let i = offset; i < offset + length; i++) if (page[i] !== 0) this.#release(page[i], size);
     this.#release(directory, length);
   }
@@ -352,36 +387,36 @@ class NativeBuckets {
   /**
    * The place of a bucket, for which space is made.
    *
-   * @param {number} row
+   * @param {Head} head
    * @param {number} side
    * @param {number} index
    * @returns {number} NONE if its side would have too many chunks
    */
-  #placeOf(row, side, index) {
-    const words = this.#words[row >> HEAD_SHIFT];
-    const head = headOf(row);
-    const at = head + side;
+  #placeOf(head, side, index) {
+    const { words } = head;
+    const at = head.at + side;
     const number = index >> CHUNK_SHIFT;
-    if ((number - words[at + FIRST]) >>> 0 >= words[at + LENGTH] && !this.#extend(words, head, at, number))
+    if ((number - words[at + FIRST]) >>> 0 >= words[at + LENGTH] && !this.#extend(head, side, number))
       return NONE;
     const directory = words[at + PLACE];
     const page = this.#pages[directory >> PAGE_SHIFT];
     const entry = (directory & PAGE_MASK) + number - words[at + FIRST];
-    if (page[entry] === 0) page[entry] = this.#allocate(chunkSize(words[head + IS_WIDE]));
+    // A reader sees the chunk when it is empty, not what its memory had before.
+    if (page[entry] === 0) Atomics.store(page, entry, this.#allocate(chunkSize(words[head.at + IS_WIDE])));
     return page[entry] + (index & (CHUNK - 1));
   }
 
   /**
    * Makes space for a chunk in the directory of a side.
    *
-   * @param {Int32Array} words
-   * @param {number} head
+   * @param {Head} head
    * @param {number} side
    * @param {number} number of the chunk
    * @returns {boolean} false if that would be too many chunks
    */
-  #extend(words, head, side, number) {
-    const { [side + PLACE]: old, [side + FIRST]: oldFirst, [side + LENGTH]: oldLength } = words;
+  #extend(head, side, number) {
+    const next = copyOf(head);
+    const { [side + PLACE]: old, [side + FIRST]: oldFirst, [side + LENGTH]: oldLength } = next;
     const page = this.#pages[old >> PAGE_SHIFT];
     const offset = old & PAGE_MASK;
     let [low, high] = [number, number];
@@ -400,12 +435,11 @@ class NativeBuckets {
       const chunk = page[offset + i];
       if (chunk !== 0) this.#pages[place >> PAGE_SHIFT][(place & PAGE_MASK) + oldFirst + i - first] = chunk;
     }
-    beginChange(words, head);
-    words[side + PLACE] = place;
-    words[side + FIRST] = first;
-    words[side + LENGTH] = length;
+    next[side + PLACE] = place;
+    next[side + FIRST] = first;
+    next[side + LENGTH] = length;
+    replaceHead(head, next);
     if (oldLength > 0) this.#release(old, oldLength);
-    endChange(words, head);
     return true;
   }
 
@@ -427,7 +461,9 @@ class NativeBuckets {
       const doubled = Math.min((last?.length ?? FIRST_PAGE / 2) * 2, 1 << PAGE_SHIFT);
       // The first chunk of the first page is that of buckets which have none: all zeros.
       this.#end = last === undefined ? CHUNK : 0;
-      this.#pages.push(new Int32Array(Math.max(doubled, size)));
+      const page = new Int32Array(Math.max(doubled, size));
+      this.#pages.push(this.#isShared ? sharedCopyOf(page) : page);
+      this.#tell(CHUNKS, this.#pages.length - 1);
     }
     const place = ((this.#pages.length - 1) << PAGE_SHIFT) + this.#end;
     this.#end += size;
@@ -443,9 +479,28 @@ class NativeBuckets {
     this.#free[size] = place;
   }
 
-  /** @param {number} row */
-  #schemaOf(row) {
-    return this.#words[row >> HEAD_SHIFT][headOf(row) + SCHEMA];
+  /**
+   * @param {number} row
+   * @returns {Head}
+   */
+  #headOf(row) {
+    const page = row >> HEAD_SHIFT;
+    return { words: this.#words[page], numbers: this.#numbers[page], at: headOf(row) };
+  }
+
+  /** @param {number} number of a page of heads that was replaced */
+  #setNumbers(number) {
+    if (this.#isShared) this.#numbers[number] = sharedCopyOf(this.#numbers[number]);
+    this.#words[number] = wordsOf(this.#numbers[number]);
+  }
+
+  /**
+   * @param {number} kind
+   * @param {number} number of a new page
+   */
+  #tell(kind, number) {
+    if (this.#table === undefined) return;
+    for (const follower of this.#table.followers) follower.bucketsPlaced(kind, number);
   }
 
   /** @returns {Buckets} */
@@ -469,39 +524,84 @@ class NativeBuckets {
       const rows = (full << HEAD_SHIFT) + (numbers[full]?.length ?? 0) / HEAD_NUMBERS;
       growPages(numbers, rows, HEAD_NUMBERS, HEAD_SHIFT);
       const last = numbers.length - 1;
-      this.#words[last] = wordsOf(numbers[last]);
+      this.#setNumbers(last);
       for (let at = (rows & HEAD_MASK) * HEAD_NUMBERS; at < numbers[last].length; at += HEAD_NUMBERS) {
         this.#words[last][at * WORDS_OF_NUMBER + SCHEMA] = this.schema;
         numbers[last][at + ZERO_THRESHOLD] = this.zeroThreshold;
       }
+      this.#tell(HEADS, last);
     }
   }
 }
 
 /**
- * @param {BucketMemory} memory
+ * @param {BucketMemory} memory in which another thread may record
  * @param {number} row
- * @returns {Buckets | undefined} undefined if another thread has changed the row at each attempt
+ * @returns {Buckets | undefined} undefined if the row has been replaced at each attempt, if some of its
+ *   memory is not there yet, or if it is not valid
  */
-function readRow({ numbers, words: allWords, pages, maxBuckets }, row) {
-  const words = allWords[row >> HEAD_SHIFT];
-  const head = headOf(row);
+function readRow(memory, row) {
+  const page = row >> HEAD_SHIFT;
+  const head = { words: memory.words[page], numbers: memory.numbers[page], at: headOf(row) };
+  if (!(head.at < head.words?.length)) return undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const version = Atomics.load(words, head + VERSION);
+    const version = Atomics.load(head.words, head.at + VERSION);
     if (version % 2 !== 0) continue;
-    const page = numbers[row >> HEAD_SHIFT];
-    const buckets = {
-      schema: words[head + SCHEMA],
-      zeroThreshold: page[numberOf(row) + ZERO_THRESHOLD],
-      zeroCount: page[numberOf(row) + ZERO_COUNT],
-      positive: readSide(pages, words, head, head + POSITIVE),
-      negative: readSide(pages, words, head, head + NEGATIVE),
-      maxBuckets,
-    };
+    const buckets = isReadable(memory.pages, head) ? readHead(memory, head) : undefined;
     // Unlike a load, this is not done before the reads above, on any processor.
-    if (Atomics.add(words, head + VERSION, 0) === version) return buckets;
+    if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
   return undefined;
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {Head} head
+ * @returns {boolean} whether it is valid, and its memory is there
+ */
+function isReadable(pages, { words, numbers, at }) {
+  const number = at / WORDS_OF_NUMBER;
+  const { [at + SCHEMA]: schema } = words;
+  const { [number + ZERO_THRESHOLD]: threshold, [number + ZERO_COUNT]: zeros } = numbers;
+  if (!(schema >= MIN_SCHEMA && schema <= MAX_SCHEMA && threshold >= 0 && threshold < Infinity)) return false;
+  if (!(Number.isInteger(zeros) && zeros >= 0)) return false;
+  const size = chunkSize(words[at + IS_WIDE]);
+  return [at + POSITIVE, at + NEGATIVE].every(side => {
+    const { [side + PLACE]: directory, [side + FIRST]: first, [side + LENGTH]: length } = words;
+    if (length === 0) return true;
+    const isPossible = length > 0 && length <= MOST_LENGTH && Math.abs(first) <= MOST_FIRST;
+    if (!isPossible || !isPlace(pages, directory, length)) return false;
+    const page = pages[directory >> PAGE_SHIFT];
+    const offset = directory & PAGE_MASK;
+    const chunks = page.subarray(offset, offset + length);
+    return chunks.every(place => place === NONE || isPlace(pages, place, size));
+  });
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {number} place
+ * @param {number} size
+ * @returns {boolean} whether it is there
+ */
+function isPlace(pages, place, size) {
+  return (place & PAGE_MASK) + size <= pages[place >> PAGE_SHIFT]?.length;
+}
+
+/**
+ * @param {BucketMemory} memory
+ * @param {Head} head
+ * @returns {Buckets}
+ */
+function readHead({ pages, maxBuckets }, { words, numbers, at }) {
+  return {
+    schema: words[at + SCHEMA],
+    zeroThreshold: numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD],
+    zeroCount: numbers[at / WORDS_OF_NUMBER + ZERO_COUNT],
+    positive: readSide(pages, words, at, at + POSITIVE),
+    negative: readSide(pages, words, at, at + NEGATIVE),
+    maxBuckets,
+  };
 }
 
 /**
@@ -509,7 +609,7 @@ function readRow({ numbers, words: allWords, pages, maxBuckets }, row) {
  * @param {Int32Array} words
  * @param {number} head
  * @param {number} side
- * @returns {Side} anything if the row is being changed
+ * @returns {Side} anything if the row is being replaced
  */
 function readSide(pages, words, head, side) {
   /** @type {Side} */
@@ -533,31 +633,75 @@ function readSide(pages, words, head, side) {
 }
 
 /**
- * @param {Int32Array} words
- * @param {number} head
+ * @param {BucketMemory} memory
+ * @param {number} row
+ * @returns {number} rises with each change of the row; -1 if its memory is not there
  */
-function beginChange(words, head) {
-  Atomics.store(words, head + VERSION, words[head + VERSION] + 1);
-  // ARM may show what is written after a store before it, but not before a load that follows the store.
-  Atomics.load(words, head + VERSION);
+function changesOfRow({ words }, row) {
+  return words[row >> HEAD_SHIFT]?.[headOf(row) + CHANGES] ?? -1;
 }
 
 /**
- * @param {Int32Array} words
- * @param {number} head
+ * Calls nothing of ours between the two stores: a thread is terminated only at calls and in loops.
+ *
+ * @param {Head} head
+ * @param {Int32Array} next
  */
-function endChange(words, head) {
-  Atomics.store(words, head + VERSION, words[head + VERSION] + 1);
+function replaceHead({ words, at }, next) {
+  const version = words[at + VERSION];
+  next[VERSION] = version + 1;
+  next[CHANGES] = words[at + CHANGES] + 1;
+  Atomics.store(words, at + VERSION, version + 1);
+  // ARM may show what is written after a store before it, but not before a load that follows the store.
+  Atomics.load(words, at + VERSION);
+  words.set(next, at);
+  Atomics.store(words, at + VERSION, version + 2);
+}
+
+/**
+ * The same for the two halves of a count.
+ *
+ * @param {Head} head
+ * @param {Int32Array} page
+ * @param {number} slot
+ * @param {number} count
+ */
+function storeWide({ words, at }, page, slot, count) {
+  const version = words[at + VERSION];
+  Atomics.store(words, at + VERSION, version + 1);
+  Atomics.load(words, at + VERSION);
+  page[slot] = count;
+  page[slot + CHUNK] = count / TWO_32;
+  Atomics.store(words, at + VERSION, version + 2);
+}
+
+/**
+ * @param {Head} head
+ * @returns {Int32Array}
+ */
+function copyOf({ words, at }) {
+  return words.slice(at, at + HEAD_WORDS);
+}
+
+/**
+ * @template {Float64Array | Int32Array} T
+ * @param {T} page
+ * @returns {T} in shared memory. The page itself if there is none: the application records at this moment
+ */
+function sharedCopyOf(page) {
+  try {
+    const Pages = /** @type {any} */ (page.constructor);
+    const copy = new Pages(new SharedArrayBuffer(page.byteLength));
+    copy.set(page);
+    return copy;
+  } catch {
+    return page;
+  }
 }
 
 /** @param {Float64Array} numbers */
 function wordsOf({ buffer, byteOffset, length }) {
   return new Int32Array(buffer, byteOffset, length * WORDS_OF_NUMBER);
-}
-
-/** @param {number} row */
-function numberOf(row) {
-  return (row & HEAD_MASK) * HEAD_NUMBERS;
 }
 
 /** @param {number} row */
@@ -575,4 +719,4 @@ function isLarge({ counts }) {
   return counts.some(count => count >= TWO_32);
 }
 
-module.exports = { NativeBuckets, readRow };
+module.exports = { HEADS, CHUNKS, NativeBuckets, readRow, changesOfRow };

@@ -44,6 +44,7 @@ NO_FORMS.numberOf({});
  * @property {() => void} renumbered called after the rows have got new numbers
  * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has got
  *   other shared memory, a DigestPlace
+ * @property {(kind: number, number: number) => void} bucketsPlaced called when NativeBuckets has a new page
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
  *   exemplarPut called for at least one exemplar a second of each number that has some
  * @property {(row: number) => void} exemplarsDropped called after a row has lost its exemplars

@@ -23,6 +23,7 @@ const DIGEST = 14; // metric, row, slice, number of its block, offset and length
 const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
 const READ = 16; // metric; what get() of a custom metric object has returned, as text
 const RESET = 17; // metric, row, second in which it began to count from zero again
+const BUCKETS = 18; // metric, kind and number of a page of sparse buckets, number of the memory
 
 module.exports = {
   REGISTRY,
@@ -42,4 +43,5 @@ module.exports = {
   EXEMPLAR,
   READ,
   RESET,
+  BUCKETS,
 };

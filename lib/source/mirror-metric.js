@@ -7,6 +7,7 @@ const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { kindOf, widthOf, layoutFrom, isLasting } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
+const { MirrorBuckets } = require('./mirror-buckets');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
 const { parseJson } = require('./columns-decoder');
@@ -24,6 +25,7 @@ const {
   EXEMPLAR,
   READ,
   RESET,
+  BUCKETS,
 } = require('./log-records');
 
 const MOST_SHIFT = 20;
@@ -49,6 +51,7 @@ class MirrorMetric {
   /** @type {import('./mirror-digest').Block[]} memory of the digests */
   #blocks = [];
   #table;
+  #exemplarWidth;
   #number;
   #hookOf;
   /** @type {MetricView} */
@@ -60,18 +63,23 @@ class MirrorMetric {
    * @param {HookOf} hookOf
    * @throws {Error} if the definition is not valid
    */
-  constructor(number, { layout, windowed, labelNames, width, pageShift, ...texts }, hookOf) {
-    [width, pageShift].forEach(checkInteger);
-    if (pageShift > MOST_SHIFT || width < 1 || width > MOST_WIDTH) throw new Error('a table is not valid');
+  constructor(number, { layout, windowed, labelNames, maxBuckets, ...given }, hookOf) {
+    const { width, pageShift, exemplarWidth, ...texts } = given;
+    [width, pageShift, exemplarWidth].forEach(checkInteger);
+    if (pageShift > MOST_SHIFT || width < 1 || Math.max(width, exemplarWidth) > MOST_WIDTH)
+      throw new Error('a table is not valid');
     this.name = text(texts.name);
     checkNames(labelNames.map(text));
     this.#table = new MirrorTable(labelNames, width, pageShift);
     if (isLasting(texts.type)) this.#table.starts = 0;
+    this.#exemplarWidth = exemplarWidth;
+    const { isComputed, hasBuckets } = kindOf(layout);
     const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new MirrorDigest());
     this.#view = /** @type {any} */ ({
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
       ...{ aggregator: text(texts.aggregator), layout: layoutIn(layout, width), table: this.#table },
-      ...(kindOf(layout).isComputed ? { digestOf, windowed: windowed === true } : {}),
+      ...(isComputed ? { digestOf, windowed: windowed === true } : {}),
+      ...(hasBuckets ? { buckets: new MirrorBuckets(maxBuckets) } : {}),
     });
     this.#number = number;
     this.#hookOf = hookOf;
@@ -136,6 +144,9 @@ class MirrorMetric {
       case DIGEST:
         this.#placeDigest(record);
         break;
+      case BUCKETS:
+        /** @type {any} */ (this.#view).buckets.setPage(record.integer(1), record.integer(2), memoryAt(3));
+        break;
       case EXEMPLAR:
         if (record.text === '') this.#view.exemplars?.drop(record.integer(1));
         else this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
@@ -175,11 +186,10 @@ class MirrorMetric {
    * @throws {Error} if it is not valid
    */
   #setExemplar(row, column, [labels, value, timestamp]) {
-    const { width } = this.#table;
     this.#checkRow(row);
-    if (column >= width) throw new Error('an exemplar is not valid');
+    if (column >= this.#exemplarWidth) throw new Error('an exemplar is not valid');
     const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
-    const exemplars = (this.#view.exemplars ??= new Exemplars(width));
+    const exemplars = (this.#view.exemplars ??= new Exemplars(this.#exemplarWidth));
     exemplars.put(row, column, new Exemplar(labelSet, Number(value), Number(timestamp)));
   }
 

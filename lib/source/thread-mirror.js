@@ -7,7 +7,7 @@
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
 const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
-const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS } = require('./log-records');
+const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS, BUCKETS } = require('./log-records');
 const { debug } = require('../options/debug-log');
 
 /**
@@ -15,7 +15,7 @@ const { debug } = require('../options/debug-log');
  *
  * @type {Record<number, number>}
  */
-const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1, [DIGESTS]: 1 };
+const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1, [DIGESTS]: 1, [BUCKETS]: 3 };
 
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;

@@ -131,7 +131,7 @@ class ThreadSeries {
       const { json } = metric;
       return json && jsonSource(this.id, json, defaults);
     }
-    const { digestOf, exemplars } = view;
+    const { digestOf, exemplars, buckets } = view;
     let table = this.#tables.get(metric);
     if (table?.defaults !== defaults) {
       const problem = problemOf(view);
@@ -143,6 +143,8 @@ class ThreadSeries {
     const source = table.source.read({
       digestOf: digestOf && (row => digests[row]),
       exemplars: exemplars && (() => placed(exemplars)),
+      // They are read when they are merged.
+      buckets,
     });
     source.pages.forEach((page, i) => {
       if (pages[i]?.length === page.length) pages[i].set(page);

@@ -3,6 +3,8 @@
 // Runs in a thread that has joined. Publishes one table: its pages as shared memory, and each change of its
 // rows as a record of the log, before the number that caused it is recorded.
 
+const { isSharedArrayBuffer } = require('node:util/types');
+const { HEADS, CHUNKS } = require('../series/native-buckets');
 const { SharedDigests } = require('./shared-digests');
 const {
   PAGE,
@@ -17,6 +19,7 @@ const {
   DIGEST,
   EXEMPLAR,
   RESET,
+  BUCKETS,
 } = require('../source/log-records');
 
 /** Where the numbers of a row's values begin in its record. */
@@ -45,6 +48,7 @@ class TablePublisher {
   #isClosed = false;
   #digestOf;
   #exemplars;
+  #buckets;
   /** @type {SharedDigests | undefined} of a summary */
   #digests = undefined;
   /** @type {Float64Array[]} memory of its digests that was published */
@@ -67,6 +71,7 @@ class TablePublisher {
     this.table = table;
     this.#digestOf = view.digestOf;
     this.#exemplars = view.exemplars;
+    this.#buckets = view.buckets;
     this.number = number;
     this.#log = log;
     this.#memoryNumber = memoryNumber;
@@ -83,6 +88,7 @@ class TablePublisher {
   open() {
     const { table } = this;
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
+    if (this.#buckets !== undefined) this.#shareBuckets(this.#buckets);
     for (let row = 0; row < table.rowCount; row++) {
       this.#publishRow(row);
       if (!table.isLive(row)) this.#log.append(REMOVE, [this.number, row]);
@@ -94,6 +100,14 @@ class TablePublisher {
     if (this.#digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
       this.#publishExemplar(row, column, slot.exemplar);
+  }
+
+  /** @param {import('../series/native-buckets').NativeBuckets} buckets */
+  #shareBuckets(buckets) {
+    buckets.share(this.table);
+    const { numbers, pages } = buckets.memory;
+    for (const number of numbers.keys()) this.#publishBuckets(HEADS, number);
+    for (const number of pages.keys()) this.#publishBuckets(CHUNKS, number);
   }
 
   #shareDigests() {
@@ -139,6 +153,14 @@ class TablePublisher {
   digestPlaced(place, digests) {
     // If the rows have new numbers, another publisher may be called before this one is closed.
     if (this.#digests === digests) this.#guard(() => this.#publishDigest(place));
+  }
+
+  /**
+   * @param {number} kind
+   * @param {number} number of the page
+   */
+  bucketsPlaced(kind, number) {
+    this.#guard(() => this.#publishBuckets(kind, number));
   }
 
   /**
@@ -203,6 +225,19 @@ class TablePublisher {
    */
   #placeOf({ buffer, byteOffset }) {
     return [this.#memoryNumber(/** @type {any} */ (buffer)), byteOffset];
+  }
+
+  /**
+   * @param {number} kind
+   * @param {number} number of the page
+   * @throws {Error} if there was no shared memory for it
+   */
+  #publishBuckets(kind, number) {
+    const { numbers, pages } = /** @type {import('../series/native-buckets').NativeBuckets} */ (this.#buckets)
+      .memory;
+    const { buffer } = kind === HEADS ? numbers[number] : pages[number];
+    if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory for buckets');
+    this.#log.append(BUCKETS, [this.number, kind, number, this.#memoryNumber(buffer)]);
   }
 
   /** @param {number} row */

@@ -115,7 +115,7 @@ class ThreadPublisher {
   #shorten = () => {
     if (this.#sentBytes < this.#mostBytes) return;
     let present = 0;
-    for (const { table } of this.#all()) if (table !== undefined) present += bytesOf(table.table);
+    for (const { view } of this.#all()) if (view !== undefined) present += bytesOf(view);
     this.#mostBytes = SPARE_BYTES + MOST_GROWTH * Math.max(present, this.#openedBytes);
     if (this.#sentBytes >= this.#mostBytes) this.open();
   };
@@ -258,11 +258,14 @@ class ThreadPublisher {
     const { table, layout, windowed = false } = view;
     const { width, pageShift, labelNames } = table;
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
-    const definition = { name, help, type, aggregator, windowed, replaces, labelNames, width, pageShift };
-    // JSON has no infinity.
-    const inText = { kind: layout.kind, marks: layout.marks.map(String) };
-    const text = JSON.stringify({ ...definition, layout: inText });
-    this.#append(DEFINE, [number, registry.number], text);
+    const definition = {
+      ...{ name, help, type, aggregator, windowed, replaces, labelNames, width, pageShift },
+      exemplarWidth: view.exemplars?.width ?? 0,
+      // JSON has no infinity.
+      maxBuckets: String(view.buckets?.maxBuckets),
+      layout: { kind: layout.kind, marks: layout.marks.map(String) },
+    };
+    this.#append(DEFINE, [number, registry.number], JSON.stringify(definition));
     published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
       memoryNumber: memory => this.#numberOf(memory),
@@ -435,11 +438,11 @@ function warnOfMissing(error) {
 }
 
 /**
- * @param {import('../series/series-table').SeriesTable} table
+ * @param {MetricView} view
  * @returns {number} about as much as what has to be sent of it
  */
-function bytesOf({ pages, rowCount, labelNames }) {
-  const numbers = pages.reduce((sum, { byteLength }) => sum + byteLength, 0);
+function bytesOf({ table: { pages, rowCount, labelNames }, buckets }) {
+  const numbers = pages.reduce((sum, { byteLength }) => sum + byteLength, buckets?.byteLength ?? 0);
   return numbers + rowCount * (RECORD_BYTES + labelNames.length * LABEL_BYTES);
 }
 

@@ -598,6 +598,7 @@ function definitionOf(fields) {
     layout: { kind: 'value', marks: [] },
     width: 1,
     pageShift: 0,
+    exemplarWidth: 0,
     ...fields,
   });
 }

@@ -1,0 +1,81 @@
+'use strict';
+
+// Runs where thread-mirror.js does. The sparse buckets of another thread's native histogram, read where that
+// thread counts.
+
+const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/native-buckets');
+
+let nextVersion = 1;
+
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {{changes: number, version: number, buckets: Buckets}} Read */
+
+class MirrorBuckets {
+  /** @type {import('../series/native-buckets').BucketMemory} */
+  #memory;
+  /** @type {Read[]} by row */
+  #last = [];
+
+  /**
+   * @param {unknown} maxBuckets of the metric
+   * @throws {RangeError} if it is not valid
+   */
+  constructor(maxBuckets) {
+    const most = Number(maxBuckets);
+    if (!(most > 0)) throw new RangeError('a number of buckets is not valid');
+    this.#memory = { numbers: [], words: [], pages: [], maxBuckets: most };
+  }
+
+  /**
+   * @param {number} kind
+   * @param {number} number of the page
+   * @param {SharedArrayBuffer} memory
+   * @throws {RangeError} if it is not valid
+   */
+  setPage(kind, number, memory) {
+    const { numbers, words, pages } = this.#memory;
+    const list = kind === HEADS ? numbers : pages;
+    if (kind > CHUNKS || number > list.length || memory.byteLength < (list[number]?.byteLength ?? 0))
+      throw new RangeError('a page of buckets is not valid');
+    if (kind === CHUNKS) {
+      pages[number] = new Int32Array(memory);
+      return;
+    }
+    numbers[number] = new Float64Array(memory);
+    words[number] = new Int32Array(memory);
+  }
+
+  /**
+   * @param {number} row
+   * @returns {number | undefined} another number after each change of the row, that no other source has;
+   *   undefined if the row could never be read
+   */
+  changesOf(row) {
+    return this.#latest(row)?.version;
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Buckets | undefined} undefined if the row could never be read
+   */
+  read(row) {
+    return this.#latest(row)?.buckets;
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Read | undefined} as it was read last if that is the newest, or if it cannot be read now: the
+   *   thread may change it at each attempt
+   */
+  #latest(row) {
+    // First: what is counted while the row is read has it read again.
+    const changes = changesOfRow(this.#memory, row);
+    const last = this.#last[row];
+    if (last?.changes === changes) return last;
+    const buckets = readRow(this.#memory, row);
+    if (buckets === undefined) return last;
+    return (this.#last[row] = { changes, version: nextVersion++, buckets });
+  }
+}
+
+module.exports = { MirrorBuckets };
