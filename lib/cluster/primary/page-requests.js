@@ -117,7 +117,7 @@ class PageRequests {
     /** @type {Bytes | PageFile | undefined} */
     const page = collected;
     if (page === undefined) return undefined;
-    const facts = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] };
+    const facts = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] || undefined };
     const fields = { ascii: page.ascii, ...facts };
     if ('file' in page) {
       if (!isOnline(worker)) this.#supervisor.discard(page.file);
