@@ -103,6 +103,29 @@ export interface MetricObject {
 /** A metric with its samples. */
 export interface MetricObjectWithValues<T extends MetricValue<string>> extends MetricObject {
   values: T[];
+  /** Of a native histogram: its series with their buckets. */
+  nativeHistograms?: NativeHistogramValue[];
+}
+
+/**
+ * A series of a native histogram. Names and meanings of its fields are those of the protobuf format. A span
+ * is a run of buckets: how many there are, and the index of the first one, counted from the end of the span
+ * before. A delta is the difference of a bucket's count to that of the bucket before.
+ */
+export interface NativeHistogramValue {
+  labels: LabelValues<string>;
+  count: number;
+  sum: number;
+  schema: number;
+  zeroThreshold: number;
+  zeroCount: number;
+  positiveSpans: { offset: number; length: number }[];
+  positiveDeltas: number[];
+  negativeSpans: { offset: number; length: number }[];
+  negativeDeltas: number[];
+  /** When the series began to count: seconds since the epoch. */
+  createdTimestamp?: number;
+  exemplars: Exemplar[];
 }
 
 /** A sample. */
@@ -744,6 +767,18 @@ interface ProgressMembers<T extends string> {
   trackInProgress<R>(labels: LabelValues<T>, call: () => R): R;
 }
 
+interface QuantileMembers<T extends string> {
+  /**
+   * A quantile of a native histogram's series in this process, estimated as Prometheus 3 does. Runs no
+   * `collect` hook.
+   *
+   * @param quantile 0 to 1
+   * @returns NaN without observations; -Infinity for a quantile below 0, Infinity above 1
+   * @throws {TypeError} if the histogram is not a native one
+   */
+  quantile(quantile: number, labels?: LabelValues<T>): number;
+}
+
 interface TimingMembers<T extends string> {
   /**
    * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
@@ -958,9 +993,28 @@ export namespace Gauge {
 }
 
 export interface HistogramConfiguration<T extends string> extends MetricConfiguration<T> {
-  /** Upper bounds in the observed unit; default 5 ms to 10 s, in seconds. */
+  /**
+   * Upper bounds in the observed unit; default 5 ms to 10 s, in seconds. Those of a native histogram are for
+   * readers of text; an empty list for none.
+   */
   buckets?: number[];
   collect?: CollectFunction<Histogram<T>>;
+  /**
+   * Makes it a native histogram, whose buckets nobody has to choose: each is at most this factor wider than
+   * the one before. Above 1; 1.1 is usual, with which quantiles are within 5 %.
+   */
+  nativeHistogramBucketFactor?: number;
+  /** Values of at most this size count as zero, default 2^-128. With 0 or less only 0 itself does. */
+  nativeHistogramZeroThreshold?: number;
+  /**
+   * With more buckets that have observations, each two buckets of a series become one. Default 160, 0 for no
+   * limit.
+   */
+  nativeHistogramMaxBucketNumber?: number;
+  /** Exemplars of a series besides those of `buckets`, default 10. */
+  nativeHistogramMaxExemplars?: number;
+  /** Seconds after which any of these may be replaced, default 300. Before, values of all sizes are kept. */
+  nativeHistogramExemplarTTL?: number;
 }
 
 /** An observation with an exemplar, for histograms with `enableExemplars`. */
@@ -976,6 +1030,7 @@ export interface ObserveDataWithExemplar<T extends string> {
  */
 export class Histogram<T extends string = string> {
   /**
+   * @throws {RangeError} if an option of native histograms is not valid
    * @throws {TypeError} if exemplars are enabled and a registry cannot write them
    * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
    */
@@ -1037,6 +1092,7 @@ export interface Histogram<T extends string = string>
   extends
     Additions<SeriesMembers<T, CountAndSum>>,
     Additions<TimingMembers<T>>,
+    Additions<QuantileMembers<T>>,
     Additions<CurryHistogram<T>> {}
 
 interface CurryHistogram<T extends string> {

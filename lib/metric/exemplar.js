@@ -4,6 +4,7 @@
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
 const { activeTrace } = require('./active-trace');
+const { replacedExemplar } = require('./native-histogram');
 
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
@@ -36,6 +37,8 @@ class Exemplar {
 
 /** @typedef {(Slot | undefined)[]} Page */
 
+/** @typedef {ReturnType<typeof import('./native-histogram').exemplarLimitsOf>} NativeLimits */
+
 // Pages, because V8 makes a hash table of one long array with gaps.
 const PAGE_SLOTS = 256;
 
@@ -54,13 +57,18 @@ class Exemplars {
   /** @type {(Page | undefined)[]} */
   #pages = [];
   #table;
+  #ownColumns;
+  #native;
 
   /**
    * @param {number} width columns a row
    * @param {import('../series/series-table').SeriesTable} [table] whose followers get exemplars
+   * @param {NativeLimits} [native] of a native histogram: its sparse buckets have the columns that follow
    */
-  constructor(width, table) {
-    this.width = width;
+  constructor(width, table, native) {
+    this.width = width + (native?.most ?? 0);
+    this.#ownColumns = width;
+    this.#native = native;
     this.#table = table;
     /** Rises with each change. */
     this.version = 0;
@@ -113,6 +121,31 @@ class Exemplars {
   }
 
   /**
+   * The exemplar of a recording: that of its column, and one of those of sparse buckets.
+   *
+   * @param {number} row
+   * @param {number} column
+   * @param {Exemplar} exemplar
+   */
+  record(row, column, exemplar) {
+    this.put(row, column, exemplar);
+    if (this.#native === undefined || this.#native.most === 0) return;
+    const others = this.nativeAt(row);
+    const isFull = others.length === this.#native.most;
+    const place = isFull ? replacedExemplar(others, exemplar, this.#native.ttl) : others.length;
+    this.put(row, this.#ownColumns + place, exemplar);
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Exemplar[]} those of sparse buckets
+   */
+  nativeAt(row) {
+    const columns = Array.from({ length: this.width - this.#ownColumns }, (_, i) => this.#ownColumns + i);
+    return columns.map(column => this.at(row, column)).filter(exemplar => exemplar !== undefined);
+  }
+
+  /**
    * For a recording without exemplar labels: takes the active trace, if these are the exemplars.
    *
    * @param {number} row
@@ -128,7 +161,7 @@ class Exemplars {
     const last = this.at(row, column)?.timestamp;
     // A clock may go back.
     if (last !== undefined && Math.abs(now - last) < TRACE_SECONDS) return;
-    this.put(row, column, new Exemplar({ trace_id: trace.traceId, span_id: trace.spanId }, value, now));
+    this.record(row, column, new Exemplar({ trace_id: trace.traceId, span_id: trace.spanId }, value, now));
   }
 
   /** @param {number} row */
@@ -207,9 +240,10 @@ function slotAt(pages, place) {
  *
  * @param {import('../series/series-table').SeriesTable} table
  * @param {unknown} enableExemplars the option; `'trace'` for those of the active trace
+ * @param {NativeLimits} [native] of a native histogram
  */
-function exemplarsOf(table, enableExemplars) {
-  const exemplars = new Exemplars(table.width, table);
+function exemplarsOf(table, enableExemplars, native) {
+  const exemplars = new Exemplars(table.width, table, native);
   exemplars.areTraces = enableExemplars === 'trace';
   table.listener = exemplars;
   return exemplars;

@@ -13,6 +13,7 @@ const {
   viewWith,
   jsonValues,
   VALUES,
+  MORE_VALUES,
   isObject,
   notANumber,
   adviseOnOrder,
@@ -20,11 +21,12 @@ const {
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
-const { NATIVE_OPTIONS, nativeBucketsOf } = require('./native-histogram');
+const { NATIVE_OPTIONS, nativeBucketsOf, exemplarLimitsOf, quantileOf } = require('./native-histogram');
 const { closuresOf, bind } = require('./children');
 const { curried } = require('./curried');
-const { NO_LABELS, mergedLabels, checkLabelNames, unknownLabel } = require('./label-sets');
+const { NO_LABELS, mergedLabels, checkLabelNames, checkLabelSet, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
+const { nativeJson } = require('../series/native-json');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -47,7 +49,9 @@ const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets', ...NATIVE_OPTIONS]);
 class Histogram extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is
-   *   observed), `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
+   *   observed), `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`; with
+   *   `nativeHistogramBucketFactor` it is a native histogram, beside a classic one unless `buckets` is empty
+   * @throws {RangeError} if an option of native histograms is not valid
    * @throws {TypeError} if config is not an object, `maxSeries` is not a positive integer, or a registry's
    *   content type does not allow exemplars and `enableExemplars` is set
    * @throws {Error} if name, help or a label name is not valid or reserved, or the name is taken
@@ -65,8 +69,9 @@ class Histogram extends Metric {
     this.upperBounds = bounds;
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, bounds.length + 2);
-    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars) : undefined;
     const buckets = nativeBucketsOf(this);
+    const limits = buckets && exemplarLimitsOf(this);
+    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars, limits) : undefined;
     if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
     const layout = { kind: buckets === undefined ? 'histogram' : 'native', marks: bounds };
@@ -197,6 +202,28 @@ class Histogram extends Metric {
   }
 
   /**
+   * A quantile of what a series of a native histogram has observed in this process, estimated from its
+   * buckets as Prometheus 3 does. Runs no `collect` hook.
+   *
+   * @param {number} quantile 0 to 1
+   * @param {Labels} [labels] all labels of the series
+   * @returns {number} NaN if nothing was observed, or the quantile is NaN; -Infinity if it is below 0,
+   *   Infinity if it is above 1
+   * @throws {TypeError} if the histogram is not a native one, or the labels are no object
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  quantile(quantile, labels) {
+    const set = labels ?? NO_LABELS;
+    checkLabelSet('quantile', set);
+    checkLabelNames(this, set);
+    const { buckets, table } = /** @type {State} */ (stateOf(this));
+    if (buckets === undefined)
+      throw new TypeError(`quantile() of ${this.name} needs its option nativeHistogramBucketFactor`);
+    const row = table.find(set);
+    return row === -1 ? NaN : quantileOf(buckets.read(row), quantile);
+  }
+
+  /**
    * @param {number} row
    * @param {Labels} labels
    */
@@ -234,6 +261,21 @@ class Histogram extends Metric {
       const none = exemplars !== undefined && column === layout.marks.length ? undefined : null;
       return { value, metricName, exemplar: exemplars?.at(row, column) ?? none, labels };
     });
+  }
+
+  /** @returns {{nativeHistograms: object[]} | undefined} */
+  [MORE_VALUES]() {
+    const { table, buckets, exemplars } = /** @type {State} */ (stateOf(this));
+    if (buckets === undefined) return undefined;
+    const nativeHistograms = Array.from(table.liveRows(), row =>
+      nativeJson(buckets.read(row), {
+        labels: table.labelsOf(row),
+        sum: table.pageOf(row)[table.offsetOf(row) + table.width - 1],
+        createdTimestamp: table.startAt(row),
+        exemplars: exemplars?.nativeAt(row) ?? [],
+      }),
+    );
+    return { nativeHistograms };
   }
 }
 
@@ -355,7 +397,7 @@ function observeWithExemplar(histogram, record) {
   const row = locate(histogram, table, labelSet);
   count(state, table.pageOf(row), table.offsetOf(row), number);
   buckets?.add(row, number);
-  if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
+  if (exemplar !== undefined) exemplars?.record(row, columnOf(number), exemplar);
   else exemplars?.putTrace(row, columnOf, number);
 }
 

@@ -31,6 +31,9 @@ const NO_NAMES = Object.freeze([]);
 /** The method of a metric that returns its samples as JSON. */
 const VALUES = Symbol('values');
 
+/** The method of a metric that returns more properties of its JSON. */
+const MORE_VALUES = Symbol('more values');
+
 /**
  * The base of Counter, Gauge, Histogram and Summary.
  */
@@ -122,7 +125,12 @@ class Metric {
     const { type } = /** @type {any} */ (this);
     // The order of the keys is prom-client's.
     const head = kindOfType(type).marker === undefined ? { help, name } : { name, help };
-    return { ...head, type, values: this[VALUES](), aggregator };
+    return { ...head, type, values: this[VALUES](), aggregator, ...this[MORE_VALUES]() };
+  }
+
+  /** @returns {object | undefined} what JSON has besides */
+  [MORE_VALUES]() {
+    return undefined;
   }
 
   /** @returns {object[]} */
@@ -235,7 +243,7 @@ function warnOfValue({ name }, problem, value) {
  * @template {{table: SeriesTable}} State
  * @param {Metric & {reset: () => void}} metric
  * @param {State} state
- * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text only
+ * @throws {TypeError} if exemplars are enabled, and a registry writes Prometheus text only
  * @throws {Error} if a registry has another metric of that name
  */
 function register(metric, state) {
@@ -251,9 +259,11 @@ function register(metric, state) {
  */
 function addToRegistries(metric) {
   const { enableExemplars, registers } = metric;
+  // Endpoints offer native histograms in a format that has exemplars.
+  const isNative = stateOf(metric).buckets !== undefined;
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
-    if (enableExemplars && writesText && !registry[ALLOWS_EXEMPLARS]) {
+    if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
       throw new TypeError('Exemplars are supported only on OpenMetrics registries');
     }
   }
@@ -408,6 +418,7 @@ module.exports = {
   jsonValues,
   STATE,
   VALUES,
+  MORE_VALUES,
   get,
   isObject,
   notANumber,

@@ -1,10 +1,13 @@
 'use strict';
 
-// What makes a histogram a native one: its options, and the sparse buckets of its rows.
+// What native histograms have that classic ones do not: options, exemplars of all buckets, quantiles.
 
 const { inspect } = require('util');
 const { NativeBuckets } = require('../series/native-buckets');
-const { MIN_SCHEMA, MAX_SCHEMA } = require('../series/native-index');
+const { MIN_SCHEMA, MAX_SCHEMA, boundOf } = require('../series/native-index');
+
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('./exemplar').Exemplar} Exemplar */
 
 const FACTOR = 'nativeHistogramBucketFactor';
 const ZERO_THRESHOLD = 'nativeHistogramZeroThreshold';
@@ -12,10 +15,16 @@ const MAX_BUCKETS = 'nativeHistogramMaxBucketNumber';
 const MAX_EXEMPLARS = 'nativeHistogramMaxExemplars';
 const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
 
-const NATIVE_OPTIONS = [FACTOR, ZERO_THRESHOLD, MAX_BUCKETS, MAX_EXEMPLARS, EXEMPLAR_TTL];
+/** @type {Record<string, number | undefined>} */
+const DEFAULTS = {
+  [FACTOR]: undefined,
+  [ZERO_THRESHOLD]: 2 ** -128,
+  [MAX_BUCKETS]: 160,
+  [MAX_EXEMPLARS]: 10,
+  [EXEMPLAR_TTL]: 300,
+};
 
-const DEFAULT_ZERO_THRESHOLD = 2 ** -128;
-const DEFAULT_MAX_BUCKETS = 160;
+const NATIVE_OPTIONS = Object.keys(DEFAULTS);
 
 /**
  * @param {any} options of a histogram
@@ -23,59 +32,144 @@ const DEFAULT_MAX_BUCKETS = 160;
  * @throws {RangeError} if an option is not valid
  */
 function nativeBucketsOf(options) {
-  const factor = options[FACTOR];
-  if (factor == null) return undefined;
+  if (options[FACTOR] == null) return undefined;
+  const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
+  const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
+  const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);
   return new NativeBuckets({
-    schema: schemaOf(factor),
-    zeroThreshold: Math.max(numberOf(options, ZERO_THRESHOLD, DEFAULT_ZERO_THRESHOLD), 0),
-    maxBuckets: countOf(options, MAX_BUCKETS, DEFAULT_MAX_BUCKETS) || Infinity,
+    schema: Math.min(Math.max(schema, MIN_SCHEMA), MAX_SCHEMA),
+    zeroThreshold: Math.max(zeroThreshold, 0),
+    // As in client_golang, 0 stands for no limit.
+    maxBuckets: numberOf(options, MAX_BUCKETS, 'an integer from 0 on', isCount) || Infinity,
   });
 }
 
 /**
- * @param {unknown} factor
- * @returns {number} the lowest schema whose buckets grow by at most this factor
- * @throws {RangeError} if it is not a number above 1
+ * @param {any} options of a native histogram
+ * @returns {{most: number, ttl: number}} how many exemplars a series has for its sparse buckets, and after
+ *   how many seconds any of them may be replaced
+ * @throws {RangeError} if an option is not valid
  */
-function schemaOf(factor) {
-  if (!(typeof factor === 'number' && factor > 1)) throw rangeError(FACTOR, 'a number above 1', factor);
-  const schema = -Math.floor(Math.log2(Math.log2(factor)));
-  return Math.min(Math.max(schema, MIN_SCHEMA), MAX_SCHEMA);
+function exemplarLimitsOf(options) {
+  return {
+    most: numberOf(options, MAX_EXEMPLARS, 'an integer from 0 on', isCount),
+    ttl: numberOf(options, EXEMPLAR_TTL, 'a number of seconds', value => value >= 0),
+  };
 }
 
 /**
  * @param {any} options
- * @param {string} name
- * @param {number} byDefault
- * @returns {number}
- * @throws {RangeError} if it is not a finite number
- */
-function numberOf(options, name, byDefault) {
-  const value = options[name] ?? byDefault;
-  if (!Number.isFinite(value)) throw rangeError(name, 'a number', value);
-  return value;
-}
-
-/**
- * @param {any} options
- * @param {string} name
- * @param {number} byDefault
- * @returns {number}
- * @throws {RangeError} if it is neither an integer from 0 on nor Infinity
- */
-function countOf(options, name, byDefault) {
-  const value = options[name] ?? byDefault;
-  if (value === Infinity || (Number.isInteger(value) && value >= 0)) return value;
-  throw rangeError(name, 'an integer from 0 on', value);
-}
-
-/**
  * @param {string} name
  * @param {string} expected
- * @param {unknown} value
+ * @param {(value: number) => boolean} isValid
+ * @returns {number}
+ * @throws {RangeError} if it is not valid
  */
-function rangeError(name, expected, value) {
-  return new RangeError(`${name} must be ${expected}: ${inspect(value)}`);
+function numberOf(options, name, expected, isValid) {
+  const value = options[name] ?? DEFAULTS[name];
+  if (typeof value === 'number' && isValid(value)) return value;
+  throw new RangeError(`${name} must be ${expected}: ${inspect(value)}`);
 }
 
-module.exports = { NATIVE_OPTIONS, nativeBucketsOf };
+/** @param {number} value */
+function isCount(value) {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/**
+ * Which exemplar of a series a new one replaces, so that values of all sizes stay: the oldest if its time is
+ * up, else the older one of those two whose values are closest, on a logarithmic scale. The new one counts,
+ * too.
+ *
+ * @param {readonly Exemplar[]} exemplars at least one
+ * @param {Exemplar} added is newer
+ * @param {number} ttl seconds
+ * @returns {number} its place
+ */
+function replacedExemplar(exemplars, added, ttl) {
+  const byAge = [...exemplars.keys()].sort((a, b) => exemplars[a].timestamp - exemplars[b].timestamp);
+  const [oldest] = byAge;
+  if (added.timestamp - exemplars[oldest].timestamp > ttl) return oldest;
+  const places = [...exemplars.keys(), exemplars.length];
+  const all = [...exemplars, added];
+  places.sort((a, b) => all[a].value - all[b].value);
+  let replaced = oldest;
+  let closest = Infinity;
+  for (let i = 1; i < places.length; i++) {
+    const [left, right] = [places[i - 1], places[i]];
+    const distance = distanceOf(all[left].value, all[right].value);
+    if (distance >= closest) continue;
+    closest = distance;
+    const isLeftNewer = right < exemplars.length && byAge.indexOf(left) > byAge.indexOf(right);
+    replaced = left === exemplars.length || isLeftNewer ? right : left;
+  }
+  return replaced;
+}
+
+/**
+ * @param {number} left
+ * @param {number} right
+ * @returns {number} Infinity if one of them is negative, or one of them 0
+ */
+function distanceOf(left, right) {
+  if (left === right) return 0;
+  return left * right > 0 ? Math.abs(Math.log(left / right)) : Infinity;
+}
+
+/**
+ * A quantile, estimated as Prometheus 3 does: geometric interpolation inside a bucket, linear inside the zero
+ * bucket, which has one side only if all other observations are on that side.
+ * https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile
+ *
+ * @param {Buckets} buckets
+ * @param {number} quantile
+ * @returns {number} NaN if there are no observations, or the quantile is NaN; -Infinity if it is below 0,
+ *   Infinity if it is above 1
+ */
+function quantileOf(buckets, quantile) {
+  if (quantile < 0) return -Infinity;
+  if (quantile > 1) return Infinity;
+  const ranges = rangesOf(buckets);
+  const count = ranges.reduce((sum, range) => sum + range.count, 0);
+  if (count === 0 || Number.isNaN(quantile)) return NaN;
+  // From the nearer end.
+  const isUpper = quantile >= 0.5;
+  if (isUpper) ranges.reverse();
+  const rank = (isUpper ? 1 - quantile : quantile) * count;
+  let before = 0;
+  let i = 0;
+  for (; i < ranges.length - 1 && before + ranges[i].count < rank; i++) before += ranges[i].count;
+  const { lower, upper, count: inside } = ranges[i];
+  const part = isUpper ? 1 - (rank - before) / inside : (rank - before) / inside;
+  if (lower <= 0 && upper >= 0) return lower + (upper - lower) * part;
+  const logarithm = Math.log2(Math.abs(lower));
+  const size = 2 ** (logarithm + (Math.log2(Math.abs(upper)) - logarithm) * part);
+  return lower > 0 ? size : -size;
+}
+
+/**
+ * @param {Buckets} buckets
+ * @returns {{lower: number, upper: number, count: number}[]} those with observations, in rising order
+ */
+function rangesOf({ schema, zeroThreshold, zeroCount, positive, negative }) {
+  const [above, below] = [positive, negative].map(({ indices, counts }) =>
+    indices.map((index, i) => ({
+      // What is within the zero threshold is in the zero bucket.
+      lower: Math.max(boundOf(index - 1, schema), zeroThreshold),
+      upper: boundOf(index, schema),
+      count: counts[i],
+    })),
+  );
+  const zero = {
+    lower: above.length > 0 && below.length === 0 ? 0 : -zeroThreshold,
+    upper: below.length > 0 && above.length === 0 ? 0 : zeroThreshold,
+    count: zeroCount,
+  };
+  return [
+    ...below.reverse().map(({ lower, upper, count }) => ({ lower: -upper, upper: -lower, count })),
+    ...(zeroCount > 0 ? [zero] : []),
+    ...above,
+  ];
+}
+
+module.exports = { NATIVE_OPTIONS, nativeBucketsOf, exemplarLimitsOf, replacedExemplar, quantileOf };

@@ -9,7 +9,7 @@ const { explainedError } = require('../options/explained-error');
 const ONE_LINE = { compact: true, breakLength: Infinity };
 
 /** What two metrics of one name have to agree in. */
-const DEFINITION = ['labelNames', 'buckets', 'percentiles'];
+const DEFINITION = ['labelNames', 'buckets', 'percentiles', 'nativeHistogramBucketFactor'];
 
 /**
  * @param {any} existing

@@ -64,7 +64,9 @@ function viewOf(metric) {
 function hasNativeHistograms(registry) {
   return registry
     .getMetricsAsArray()
-    .some((/** @type {any} */ metric) => metric.type === 'histogram' && viewOf(metric)?.buckets !== undefined);
+    .some(
+      (/** @type {any} */ metric) => metric.type === 'histogram' && viewOf(metric)?.buckets !== undefined,
+    );
 }
 
 module.exports = {

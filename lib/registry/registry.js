@@ -123,9 +123,12 @@ class Registry {
     return Promise.all(
       this.getMetricsAsArray(aggregator).map(async metric => {
         const json = await metric.get();
-        return hasDefaults && json?.values
-          ? { ...json, values: withDefaults(json.values, defaultLabels) }
-          : json;
+        if (!hasDefaults || !json?.values) return json;
+        const copy = { ...json, values: withDefaults(json.values, defaultLabels) };
+        const { nativeHistograms } = /** @type {any} */ (json);
+        return nativeHistograms === undefined
+          ? copy
+          : { ...copy, nativeHistograms: withDefaults(nativeHistograms, defaultLabels) };
       }),
     );
   }

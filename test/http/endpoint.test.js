@@ -150,6 +150,33 @@ describe('formats', () => {
     }
   });
 
+  it('native histograms are served to a scraper that prefers protobuf, unless formats were set', async () => {
+    const headers = { accept: NATIVE_PROMETHEUS['3.0'] };
+    for (const [isNative, change, options, expected] of [
+      [false, () => {}, {}, TEXT],
+      [true, () => {}, {}, PROTOBUF],
+      [true, registry => registry.setFormats(['text']), {}, TEXT],
+      [true, registry => registry.setFormats(BOTH), {}, OPENMETRICS],
+      [true, () => {}, { formats: ['text'] }, TEXT],
+      [false, registry => registry.setFormats(['text', 'protobuf']), {}, PROTOBUF],
+      [false, registry => registry.setContentType(PROTOBUF), {}, PROTOBUF],
+      [true, registry => registry.setContentType(OPENMETRICS), {}, PROTOBUF],
+      [true, registry => registry.removeSingleMetric('native'), {}, TEXT],
+    ]) {
+      const registry = smallRegistry();
+      const native = { nativeHistogramBucketFactor: 1.1, buckets: [], enableExemplars: true };
+      if (isNative) new Histogram({ name: 'native', help: 'h', registers: [registry], ...native });
+      change(registry);
+      const { contentType, vary } = await scrape(registry, { headers, ...options });
+      assert.strictEqual(contentType, expected, String(change));
+      const other = await scrape(registry, options);
+      assert.strictEqual(other.vary, vary);
+      assert.strictEqual(vary.startsWith('Accept, '), other.contentType !== contentType, String(change));
+      const alone = await scrape(Registry.merge([registry]), { headers, ...options });
+      assert.strictEqual(alone.contentType, expected, String(change));
+    }
+  });
+
   it('version 1.0.0 of Prometheus text is read by those that ask for it, and an unknown parameter does not matter', async () => {
     for (const [accept, expected] of [
       ['text/plain;version=1.0.0;q=0.9, application/openmetrics-text;q=0.5', TEXT],

@@ -87,6 +87,29 @@ new Counter({ name: 'l', help: 'help', maxSeries: '100' });
 // @ts-expect-error: it cannot be set
 counter.overflowCount = 0;
 
+// Native histograms.
+const native = new Histogram({
+  name: 'nh',
+  help: 'help',
+  labelNames: ['status'],
+  buckets: [],
+  nativeHistogramBucketFactor: 1.1,
+  nativeHistogramZeroThreshold: 1e-6,
+  nativeHistogramMaxBucketNumber: 100,
+  nativeHistogramMaxExemplars: 5,
+  nativeHistogramExemplarTTL: 60,
+});
+const p99: number = native.quantile(0.99, { status: 200 }) + native.quantile(0.99);
+// @ts-expect-error: no such label
+native.quantile(0.99, { path: '/' });
+// @ts-expect-error: not a number
+new Histogram({ name: 'nh', help: 'help', nativeHistogramBucketFactor: '1.1' });
+native.get().then(({ nativeHistograms }) => {
+  const [series] = nativeHistograms ?? [];
+  const lengths: number[] = series.positiveSpans.map(({ offset, length }) => offset + length);
+  console.log(p99, lengths, series.zeroCount.toFixed(), series.exemplars[0].labelSet);
+});
+
 // Series that are read and removed.
 const single: number | undefined = counter.value({ status: 200 });
 const both: { count: number; sum: number } | undefined = histogram.value();

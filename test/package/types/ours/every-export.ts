@@ -39,6 +39,7 @@ import {
   MetricType,
   MetricValue,
   MetricValueWithName,
+  NativeHistogramValue,
   MetricsFetchRequest,
   MetricsFetchResponse,
   MetricsFormat,
@@ -156,9 +157,10 @@ if (validateMetricName('n')) registry.registerMetric(counter);
 async function read(): Promise<MetricObject[]> {
   const json: MetricObjectWithValues<MetricValue<string>>[] = await register.getMetricsAsJSON();
   const samples: MetricValueWithName<Route>[] = (await histogram.get()).values;
+  const series: NativeHistogramValue[] | undefined = (await histogram.get()).nativeHistograms;
   const exemplars: (Exemplar | null | undefined)[] = samples.map(({ exemplar }) => exemplar);
   const types: MetricType[] = json.map(({ type }) => type);
-  console.log(exemplars, types, formats, all, collector);
+  console.log(exemplars, series, types, formats, all, collector);
   return register.getMetricsAsArray();
 }
 
