@@ -4,7 +4,6 @@
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
 const { activeTrace } = require('./active-trace');
-const { replacedExemplar } = require('./native-histogram');
 
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
@@ -37,7 +36,7 @@ class Exemplar {
 
 /** @typedef {(Slot | undefined)[]} Page */
 
-/** @typedef {ReturnType<typeof import('./native-histogram').exemplarLimitsOf>} NativeLimits */
+/** @typedef {import('./native-histogram').NativeExemplars} NativeExemplars */
 
 // Pages, because V8 makes a hash table of one long array with gaps.
 const PAGE_SLOTS = 256;
@@ -63,7 +62,7 @@ class Exemplars {
   /**
    * @param {number} width columns a row
    * @param {import('../series/series-table').SeriesTable} [table] whose followers get exemplars
-   * @param {NativeLimits} [native] of a native histogram: its sparse buckets have the columns that follow
+   * @param {NativeExemplars} [native] of a native histogram: its sparse buckets have the columns that follow
    */
   constructor(width, table, native) {
     this.width = width + (native?.most ?? 0);
@@ -132,7 +131,7 @@ class Exemplars {
     if (this.#native === undefined || this.#native.most === 0) return;
     const others = this.nativeAt(row);
     const isFull = others.length === this.#native.most;
-    const place = isFull ? replacedExemplar(others, exemplar, this.#native.ttl) : others.length;
+    const place = isFull ? this.#native.replaced(others, exemplar) : others.length;
     this.put(row, this.#ownColumns + place, exemplar);
   }
 
@@ -240,7 +239,7 @@ function slotAt(pages, place) {
  *
  * @param {import('../series/series-table').SeriesTable} table
  * @param {unknown} enableExemplars the option; `'trace'` for those of the active trace
- * @param {NativeLimits} [native] of a native histogram
+ * @param {NativeExemplars} [native] of a native histogram
  */
 function exemplarsOf(table, enableExemplars, native) {
   const exemplars = new Exemplars(table.width, table, native);

@@ -21,12 +21,10 @@ const {
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
-const { NATIVE_OPTIONS, nativeBucketsOf, exemplarLimitsOf, quantileOf } = require('./native-histogram');
 const { closuresOf, bind } = require('./children');
 const { curried } = require('./curried');
 const { NO_LABELS, mergedLabels, checkLabelNames, checkLabelSet, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
-const { nativeJson } = require('../series/native-json');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -40,7 +38,13 @@ const { nativeJson } = require('../series/native-json');
  * @property {import('../series/native-buckets').NativeBuckets | undefined} buckets of a native histogram
  */
 
-const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets', ...NATIVE_OPTIONS]);
+const HISTOGRAM_OPTIONS = new Set([
+  ...[...OPTIONS, 'buckets', 'nativeHistogramBucketFactor', 'nativeHistogramZeroThreshold'],
+  ...['nativeHistogramMaxBucketNumber', 'nativeHistogramMaxExemplars', 'nativeHistogramExemplarTTL'],
+]);
+
+/** Programs without native histograms load nothing of them. */
+const natives = () => require('./native-histogram');
 
 /**
  * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up,
@@ -69,12 +73,13 @@ class Histogram extends Metric {
     this.upperBounds = bounds;
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, bounds.length + 2);
-    const buckets = nativeBucketsOf(this);
-    const limits = buckets && exemplarLimitsOf(this);
-    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars, limits) : undefined;
+    const isNative = /** @type {any} */ (this).nativeHistogramBucketFactor != null;
+    const buckets = isNative ? natives().nativeBucketsOf(this) : undefined;
+    const native = isNative ? natives().nativeExemplarsOf(this) : undefined;
+    const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars, native) : undefined;
     if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
-    const layout = { kind: buckets === undefined ? 'histogram' : 'native', marks: bounds };
+    const layout = { kind: isNative ? 'native' : 'histogram', marks: bounds };
     register(this, { table, layout, exemplars, columnOf, buckets });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
@@ -220,7 +225,7 @@ class Histogram extends Metric {
     if (buckets === undefined)
       throw new TypeError(`quantile() of ${this.name} needs its option nativeHistogramBucketFactor`);
     const row = table.find(set);
-    return row === -1 ? NaN : quantileOf(buckets.read(row), quantile);
+    return row === -1 ? NaN : natives().quantileOf(buckets.read(row), quantile);
   }
 
   /**
@@ -268,7 +273,7 @@ class Histogram extends Metric {
     const { table, buckets, exemplars } = /** @type {State} */ (stateOf(this));
     if (buckets === undefined) return undefined;
     const nativeHistograms = Array.from(table.liveRows(), row =>
-      nativeJson(buckets.read(row), {
+      natives().nativeJson(buckets.read(row), {
         labels: table.labelsOf(row),
         sum: table.pageOf(row)[table.offsetOf(row) + table.width - 1],
         createdTimestamp: table.startAt(row),

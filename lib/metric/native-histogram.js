@@ -1,10 +1,12 @@
 'use strict';
 
-// What native histograms have that classic ones do not: options, exemplars of all buckets, quantiles.
+// What native histograms have that classic ones do not: options, exemplars of all buckets, quantiles. It is
+// loaded by the first of them.
 
 const { inspect } = require('util');
 const { NativeBuckets } = require('../series/native-buckets');
 const { MIN_SCHEMA, MAX_SCHEMA, boundOf } = require('../series/native-index');
+const { nativeJson } = require('../series/native-json');
 
 /** @typedef {import('../series/native-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
@@ -24,15 +26,12 @@ const DEFAULTS = {
   [EXEMPLAR_TTL]: 300,
 };
 
-const NATIVE_OPTIONS = Object.keys(DEFAULTS);
-
 /**
- * @param {any} options of a histogram
- * @returns {NativeBuckets | undefined} undefined if it is not a native one
+ * @param {any} options of a native histogram
+ * @returns {NativeBuckets}
  * @throws {RangeError} if an option is not valid
  */
 function nativeBucketsOf(options) {
-  if (options[FACTOR] == null) return undefined;
   const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
   const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
   const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);
@@ -45,16 +44,23 @@ function nativeBucketsOf(options) {
 }
 
 /**
+ * The exemplars of a series for its sparse buckets.
+ *
+ * @typedef {object} NativeExemplars
+ * @property {number} most how many there may be
+ * @property {(exemplars: readonly Exemplar[], added: Exemplar) => number} replaced the place of the one that
+ *   a newer one replaces, if there are that many
+ */
+
+/**
  * @param {any} options of a native histogram
- * @returns {{most: number, ttl: number}} how many exemplars a series has for its sparse buckets, and after
- *   how many seconds any of them may be replaced
+ * @returns {NativeExemplars}
  * @throws {RangeError} if an option is not valid
  */
-function exemplarLimitsOf(options) {
-  return {
-    most: numberOf(options, MAX_EXEMPLARS, 'an integer from 0 on', isCount),
-    ttl: numberOf(options, EXEMPLAR_TTL, 'a number of seconds', value => value >= 0),
-  };
+function nativeExemplarsOf(options) {
+  const most = numberOf(options, MAX_EXEMPLARS, 'an integer from 0 on', isCount);
+  const ttl = numberOf(options, EXEMPLAR_TTL, 'a number of seconds', value => value >= 0);
+  return { most, replaced: (exemplars, added) => replacedExemplar(exemplars, added, ttl) };
 }
 
 /**
@@ -172,4 +178,4 @@ function rangesOf({ schema, zeroThreshold, zeroCount, positive, negative }) {
   ];
 }
 
-module.exports = { NATIVE_OPTIONS, nativeBucketsOf, exemplarLimitsOf, replacedExemplar, quantileOf };
+module.exports = { nativeBucketsOf, nativeExemplarsOf, quantileOf, nativeJson };

@@ -68,19 +68,18 @@ const BOUNDS = [
 const TOP_BITS = 31;
 const REST_BITS = 52 - TOP_BITS;
 /** Of each bound, and of one above them all. */
-const tops = Int32Array.from([...BOUNDS, 1], bound =>
-  Math.min((bound * 2 - 1) * 2 ** TOP_BITS, 2 ** TOP_BITS - 1),
-);
-const rests = Float64Array.from(
-  [...BOUNDS, Infinity],
-  (bound, i) => (bound * 2 - 1) * 2 ** 52 - tops[i] * 2 ** REST_BITS,
-);
+const tops = new Int32Array(BOUNDS.length + 1).fill(2 ** TOP_BITS - 1);
+const rests = new Float64Array(BOUNDS.length + 1).fill(Infinity);
 
 // Slots of equal width, each of which has at most one bound: how many are below it.
-const SLOTS_SHIFT = 9;
-const below = Uint16Array.from({ length: 1 << SLOTS_SHIFT }, (_, slot) =>
-  tops.findIndex(top => top >> (TOP_BITS - SLOTS_SHIFT) >= slot),
-);
+const SLOT_SHIFT = TOP_BITS - 9;
+const below = new Uint16Array(1 << 9).fill(BOUNDS.length);
+for (let i = 0, slot = 0; i < BOUNDS.length; i++) {
+  const mantissa = (BOUNDS[i] * 2 - 1) * 2 ** 52;
+  tops[i] = mantissa / 2 ** REST_BITS;
+  rests[i] = mantissa % 2 ** REST_BITS;
+  while (slot <= tops[i] >> SLOT_SHIFT) below[slot++] = i;
+}
 
 const number = new Float64Array(1);
 const halves = new Int32Array(number.buffer);
@@ -107,7 +106,7 @@ function indexOf(value, schema) {
   }
   const low = halves[LOW];
   const top = ((halves[HIGH] & MANTISSA_HIGH) << (TOP_BITS - 20)) | (low >>> REST_BITS);
-  const first = below[top >> (TOP_BITS - SLOTS_SHIFT)];
+  const first = below[top >> SLOT_SHIFT];
   // The sign is 1 if the bound is below.
   let isAbove = (tops[first] - top) >>> 31;
   if (tops[first] === top && (low & (2 ** REST_BITS - 1)) > rests[first]) isAbove = 1;
