@@ -223,23 +223,6 @@ function ifReadable(action) {
 }
 
 /**
- * The same for what must not be taken for missing: it shows to whom a file belongs, for example.
- *
- * @template T
- * @param {() => T} action
- * @returns {T | undefined}
- * @throws {NodeJS.ErrnoException} if it may be readable later
- */
-function ifReadableNow(action) {
-  try {
-    return action();
-  } catch (error) {
-    if (isTransient(error)) throw error;
-    return undefined;
-  }
-}
-
-/**
  * @param {unknown} error
  * @returns {boolean} whether what has failed may work later: the error says nothing about the file. Whoever
  *   meets such an error tries again later, and until then neither removes the file nor goes on without it
@@ -287,7 +270,6 @@ module.exports = {
   touch,
   unlessMissing,
   ifReadable,
-  ifReadableNow,
   isTransient,
   checkDirectory,
   systemError,

@@ -34,9 +34,9 @@ describe('docs/internals/snapshot-format.md', () => {
   });
 
   it('docs/internals/messages.md has the types of the messages, and snapshot-format.md the names of the files', () => {
-    const { WELCOME, READY, LAST, PAGE, REQUEST, RESPONSE } = messages;
+    const { WELCOME, LAST, PAGE, REQUEST, RESPONSE } = messages;
     assert.deepStrictEqual(firstCellsBelow('## Messages', 'messages.md'), [
-      ...[WELCOME, READY, LAST, PAGE, PAGE, REQUEST, RESPONSE],
+      ...[WELCOME, LAST, PAGE, PAGE, REQUEST, RESPONSE],
     ]);
     const [, pattern] = /matches\s+`([^`]+)`/.exec(text);
     const name = fileNames.columnsName(3, 12);

@@ -429,8 +429,9 @@ describe('checkpointInterval in a worker', () => {
     const before = counted(await cluster.scrape());
     const [id, other] = [await startWorker(cluster), await startWorker(cluster)];
     await cluster.inWorker(id, construct, BY_HAND);
-    // The primary sends the interval in another welcome; this worker had been welcomed without one.
-    await cluster.inWorker(id, welcomed, 2);
+    // It keeps it when the primary sends another, and a later one changes nothing.
+    await cluster.inWorker(id, construct, 100);
+    await cluster.scrape();
     await cluster.inWorkers([id, other], record, 3);
     assert.equal(await cluster.inWorker(id, tick), 1);
     await cluster.inWorker(id, record, 100);
@@ -450,29 +451,10 @@ describe('checkpointInterval in a worker', () => {
         new client.AggregatorRegistry(undefined, { checkpointInterval: 3_600_007 });
       },
     });
-    await cluster.inWorker(id, welcomed, 2);
+    await cluster.inWorker(id, welcomed);
     await cluster.inWorker(id, record, 7);
     assert.equal(await cluster.inWorker(id, tick), 1);
     await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 7);
-  });
-
-  it('checkpointInterval in a worker is checked by the primary, and only the first one counts', async () => {
-    const cluster = shared();
-    const id = await startWorker(cluster);
-    const sent = await cluster.inWorker(id, async ({ process, state }) => {
-      const type = 'prom-client-cluster:ready';
-      const values = [1, -5, NaN, '3600007', {}, null, -0.5, [200], true];
-      for (const checkpointInterval of values) process.send({ type, checkpointInterval });
-      for (const checkpointInterval of [3_600_007, 100, 200]) process.send({ type, checkpointInterval });
-      await state.welcomed(2);
-      return state.welcomes;
-    });
-    assert.equal(sent, 2);
-    await cluster.inWorker(id, record, 2);
-    assert.equal(await cluster.inWorker(id, tick), 1);
-    await cluster.scrape();
-    assert.equal(await cluster.inWorker(id, ({ state }) => state.welcomes), 2);
-    await cluster.killWorker(id);
   });
 });

@@ -16,7 +16,7 @@ const { newId } = require('../../lib/cluster/group/group-names.js');
 const { connect, listen } = require('../../lib/cluster/links/socket.js');
 const messages = require('../../lib/cluster/wire/messages.js');
 
-const { REQUEST, RESPONSE, WELCOME, READY, PAGE, HELLO, PING, LAST } = messages;
+const { REQUEST, RESPONSE, WELCOME, PAGE, HELLO, PING, LAST } = messages;
 
 const TIMEOUT = 1000;
 const PATIENCE = 60_000;
@@ -106,7 +106,7 @@ describe(
         },
       });
       for (let i = 0; i < MESSAGES; i++) {
-        const type = [RESPONSE, READY, PAGE, LAST, PING, HELLO][i % 6];
+        const type = [RESPONSE, PAGE, LAST, PING, HELLO][i % 5];
         const valid = { type, requestId: i, pageId: i, format: {}, timeout: 1, metrics: [], snapshot: '' };
         hostile.socket.write(messageFrame(hostileMessage(valid, random, FIELDS)));
         if (i % 50 === 0) await watch.settled();
@@ -114,7 +114,7 @@ describe(
       await watch.settled();
       hostile.socket.destroy();
       for (const value of [deep, deepObject])
-        for (const type of [HELLO, PAGE, LAST, READY]) {
+        for (const type of [HELLO, PAGE, LAST]) {
           const { socket, ended } = await join();
           socket.write(frame(`{"type":"${type}","snapshot":${value},"format":${value},"pageId":${value}}`));
           socket.end();

@@ -49,8 +49,6 @@ class AggregatorSupervisor {
   #totals = undefined;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
-  /** @type {string[]} files to remove as soon as there is a backend */
-  #orphans = [];
   /** How many threads were lost. */
   lostThreads = 0;
   /** Rises when a backend is replaced: workers have to answer to the next one. */
@@ -158,7 +156,6 @@ class AggregatorSupervisor {
     }
     this.#events.onStarted?.();
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
-    for (const file of this.#orphans.splice(0)) this.#backend.send('discard', file);
     if (adopt !== undefined) this.#events.onDirectory();
   }
 
@@ -236,14 +233,12 @@ class AggregatorSupervisor {
 
   /** @param {Answer} answer of a worker, or of the primary itself */
   answer(answer) {
-    if (this.#backend !== undefined) this.#backend.answer(answer);
-    else if (answer.file !== undefined) this.#orphans.push(answer.file);
+    this.#backend?.answer(answer);
   }
 
   /** @param {string} file that came too late to count */
   discard(file) {
-    if (this.#backend === undefined) this.#orphans.push(file);
-    else this.#backend.send('discard', file);
+    this.#backend?.send('discard', file);
   }
 
   /**

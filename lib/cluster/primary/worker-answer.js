@@ -3,7 +3,6 @@
 // Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be
 // compromised, so each field is checked for its type and size before it is used.
 
-const { SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
 const { beginningOf } = require('../../options/thrown');
 const { isColumnsNameOf } = require('../../spool/file-names');
 
@@ -47,16 +46,6 @@ function readHookMilliseconds({ hookMilliseconds }) {
   return hookMilliseconds > 0 ? Number(hookMilliseconds) : 0;
 }
 
-/**
- * @param {any} message of type READY
- * @returns {number | undefined} milliseconds between checkpoints that the worker asks for; 0 for none
- */
-function readCheckpointInterval({ checkpointInterval: interval }) {
-  const isInterval =
-    Number.isFinite(interval) && (interval === 0 || interval >= SHORTEST_CHECKPOINT_INTERVAL);
-  return isInterval ? interval : undefined;
-}
-
 const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is not valid' };
 
 /**
@@ -68,4 +57,4 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? beginningOf(text) : otherwise;
 }
 
-module.exports = { readAnswer, readHookMilliseconds, readCheckpointInterval, NOT_UNDERSTOOD };
+module.exports = { readAnswer, readHookMilliseconds, NOT_UNDERSTOOD };

@@ -4,15 +4,10 @@
 // answers, or counts why not.
 
 const { countReason } = require('./reason-counts');
-const {
-  readAnswer,
-  readHookMilliseconds,
-  readCheckpointInterval,
-  NOT_UNDERSTOOD,
-} = require('./worker-answer');
-const { ownFields, send } = require('./worker-record');
+const { readAnswer, readHookMilliseconds, NOT_UNDERSTOOD } = require('./worker-answer');
+const { send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
+const { RESPONSE, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isColumnsNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
@@ -50,11 +45,10 @@ class WorkerMessages {
   }
 
   /** @param {WorkerRecord} record */
-  welcome(record) {
-    const { worker } = record;
+  welcome({ worker }) {
     // From its start, a worker knows who has the cluster's page.
     if (!this.#supervisor.isDirectoryKnown) send(worker, { type: PAGE, pages: true });
-    else send(worker, { type: WELCOME, ...this.fields, ...ownFields(record) });
+    else send(worker, { type: WELCOME, ...this.fields });
   }
 
   /** @param {WorkerRecord} record of a worker that gets no pages any more */
@@ -77,7 +71,6 @@ class WorkerMessages {
   receive(record, message) {
     try {
       if (!hasType(message)) return;
-      if (message.type === READY) this.#onReady(record, message);
       if (message.type === LAST) this.#onLastSnapshot(record, message);
       if (message.type === PAGE) {
         const isTaken = timedSection('primary:page', () => this.#pageRequests.receive(record, message));
@@ -87,27 +80,6 @@ class WorkerMessages {
     } catch (error) {
       debug('a message of worker %d failed: %s', record.worker.id, error);
     }
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onReady(record, message) {
-    this.#noteCheckpointInterval(record, readCheckpointInterval(message));
-  }
-
-  /**
-   * Only the first interval of a worker counts, so that each costs one message at most.
-   *
-   * @param {WorkerRecord} record
-   * @param {number | undefined} interval
-   */
-  #noteCheckpointInterval(record, interval) {
-    if (interval === undefined || record.checkpointInterval !== undefined) return;
-    record.checkpointInterval = interval;
-    // Not with the next request, because nobody may ever scrape.
-    if (this.#supervisor.directory !== '') this.welcome(record);
   }
 
   /**

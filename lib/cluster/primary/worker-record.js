@@ -8,8 +8,6 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('../../source/source-log').LogPosition} LogPosition */
 
 class WorkerRecord {
-  /** @type {number | undefined} milliseconds, if the worker has asked for it */
-  checkpointInterval = undefined;
   /** Whether it has ever answered with a snapshot, and so sends a last one. */
   sendsSnapshots = false;
   /** @type {string | undefined} that it has sent over IPC */
@@ -45,15 +43,6 @@ class WorkerRecord {
   constructor(worker) {
     this.worker = worker;
   }
-}
-
-/**
- * What messages to one worker have in place of the fields for all workers.
- *
- * @param {WorkerRecord} record
- */
-function ownFields({ checkpointInterval }) {
-  return checkpointInterval === undefined ? undefined : { checkpointInterval };
 }
 
 /**
@@ -94,4 +83,4 @@ function send(worker, message, callback = () => {}) {
   }
 }
 
-module.exports = { WorkerRecord, ownFields, deathOf, isOnline, send };
+module.exports = { WorkerRecord, deathOf, isOnline, send };

@@ -6,7 +6,7 @@
 // by scrapes with a longer one.
 
 const { REQUEST } = require('../wire/messages');
-const { send, ownFields } = require('./worker-record');
+const { send } = require('./worker-record');
 const { debug } = require('../../options/debug-log');
 
 // After this time, an unresponsive worker is sent the same request again. Not with each scrape, because
@@ -110,7 +110,7 @@ class WorkerRequests {
     const directory = record.overIpc ? '' : fields.directory;
     record.overIpc = false;
     const request = { type: REQUEST, requestId, known, badLog, timeout, ...fields, directory };
-    send(worker, { ...request, ...ownFields(record) }, error => {
+    send(worker, request, error => {
       if (!error || record.outstanding !== requestId) return;
       // The next scrape asks again.
       record.outstanding = 0;

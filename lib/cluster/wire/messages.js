@@ -8,14 +8,10 @@
 const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
 const WELCOME = 'prom-client-cluster:welcome';
-const READY = 'prom-client-cluster:ready';
 const PAGE = 'prom-client-cluster:page';
 const HELLO = 'prom-client-cluster:hello';
 const PING = 'prom-client-cluster:ping';
 const LAST = 'prom-client-cluster:last';
-
-/** Milliseconds. A shorter interval, from a message, would keep an event loop busy. */
-const SHORTEST_CHECKPOINT_INTERVAL = 100;
 
 /** How many pages a worker may have requested that it has not got yet. */
 const MAX_UNANSWERED_PAGES = 64;
@@ -58,12 +54,10 @@ module.exports = {
   REQUEST,
   RESPONSE,
   WELCOME,
-  READY,
   LAST,
   PAGE,
   HELLO,
   PING,
-  SHORTEST_CHECKPOINT_INTERVAL,
   MAX_UNANSWERED_PAGES,
   hasType,
 };

@@ -7,12 +7,14 @@
 const { isOthers } = require('../../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
-const { LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
+const { LAST } = require('../wire/messages');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
 
 const DEFAULT_INTERVAL = 1000;
+// A shorter one, from a message, would keep the event loop busy.
+const SHORTEST_INTERVAL = 100;
 
 /** Of the event loop's time, that checkpoints may take by default. */
 const MAX_SHARE = 0.001;
@@ -29,6 +31,8 @@ class Checkpoints {
    *   checkpoints take long
    */
   #interval = 0;
+  /** @type {number | undefined} the same, if this program sets it */
+  #ownInterval = undefined;
   #changes = new ChangeDetector();
   /**
    * For how many milliseconds the last checkpoints have held the event loop. The smallest counts: the first
@@ -60,10 +64,17 @@ class Checkpoints {
   /** @param {unknown} interval from a message: milliseconds, 0 for none; the default unless it is a number */
   setInterval(interval) {
     this.isWanted = true;
-    const wanted = typeof interval === 'number' && interval >= 0 ? interval : undefined;
+    const valid = typeof interval === 'number' && interval >= 0 ? interval : undefined;
+    const wanted = this.#ownInterval ?? valid;
     if (wanted === this.#interval) return;
     this.#interval = wanted;
     this.postpone();
+  }
+
+  /** @param {number} interval that this program has set: those from messages do not count */
+  keepInterval(interval) {
+    this.#ownInterval = interval;
+    if (this.isWanted) this.setInterval(undefined);
   }
 
   /** The numbers have just been written, because they were asked for: the next checkpoint has time. */
@@ -137,7 +148,7 @@ class Checkpoints {
   #wait() {
     if (this.#interval === 0) return;
     const interval = this.#interval ?? Math.max(DEFAULT_INTERVAL, Math.min(...this.#costs) / MAX_SHARE);
-    const milliseconds = Math.min(Math.max(interval, SHORTEST_CHECKPOINT_INTERVAL), MAX_TIMER);
+    const milliseconds = Math.min(Math.max(interval, SHORTEST_INTERVAL), MAX_TIMER);
     // The timer does not keep the process alive.
     this.#timer = unref(setTimeout(() => this.#tick(), milliseconds));
   }

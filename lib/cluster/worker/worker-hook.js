@@ -52,7 +52,7 @@ function hookIntoWorker(registries) {
       // Loaded at the first request: a worker that is never scraped does not pay for it.
       const { WorkerResponder } = require('./worker-responder');
       responder = new WorkerResponder(linkToPrimary(), registries);
-      if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
+      if (checkpointInterval !== undefined) responder.keepInterval(checkpointInterval);
     }
     listenToExit(state);
     responder.receive(message);
@@ -75,7 +75,7 @@ function hookIntoWorker(registries) {
       // The first one applies, as with the other options.
       if (checkpointInterval !== undefined) return;
       checkpointInterval = interval;
-      responder?.requestCheckpoints(interval);
+      responder?.keepInterval(interval);
     },
     page: (format, timeout) => clusterPages().page(format, timeout),
   });
@@ -125,7 +125,7 @@ async function handOver(timeout) {
 }
 
 /**
- * Asks the primary for checkpoints of this worker.
+ * Sets the interval of this worker's checkpoints.
  *
  * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
  */

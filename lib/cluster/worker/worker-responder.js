@@ -13,7 +13,7 @@ const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
 const { hookTime } = require('../../source/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, READY, WELCOME } = require('../wire/messages');
+const { RESPONSE, WELCOME } = require('../wire/messages');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/messages').Request} Request */
@@ -28,10 +28,6 @@ class WorkerResponder {
   #files;
   #checkpoints;
   #link;
-  /** @type {number | undefined} milliseconds between checkpoints, if this program sets them */
-  #checkpointInterval = undefined;
-  /** Whether the primary is one of ours: another one gets no message that it did not ask for. */
-  #isOurs = false;
 
   /**
    * @param {import('../links/ipc').Link} link to the primary
@@ -48,16 +44,6 @@ class WorkerResponder {
 
   /** @param {any} message of one of the types that a primary sends */
   receive(message) {
-    try {
-      this.#receive(message);
-    } catch (error) {
-      // The program may have replaced process.send(). Its 'message' event must not throw.
-      debug('a message of the primary failed in worker %d: %s', this.workerId, error);
-    }
-  }
-
-  /** @param {any} message */
-  #receive(message) {
     if (typeof message.directory !== 'string') {
       if (message.type !== WELCOME) this.#answerStockPrimary(message.requestId);
       return;
@@ -72,14 +58,8 @@ class WorkerResponder {
     this.#files.aimAt(directory);
     // A welcome may come from another thread, which has nothing.
     this.#checkpoints.readerPosition = message.known;
-    const isFirst = !this.#isOurs;
-    this.#isOurs = true;
     this.#checkpoints.setInterval(message.checkpointInterval);
-    if (message.type === WELCOME) {
-      this.#announce();
-      return;
-    }
-    if (isFirst && this.#checkpointInterval !== undefined) this.#announce();
+    if (message.type === WELCOME) return;
     if (message.badLog === this.#source.log.name) this.#source.log.restart();
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
@@ -87,14 +67,9 @@ class WorkerResponder {
     if (!this.#busy) this.#answerNewest();
   }
 
-  /** @param {number} interval milliseconds between checkpoints of this worker */
-  requestCheckpoints(interval) {
-    this.#checkpointInterval = interval;
-    if (this.#isOurs) this.#announce();
-  }
-
-  #announce() {
-    this.#link.send({ type: READY, checkpointInterval: this.#checkpointInterval });
+  /** @param {number} interval milliseconds between checkpoints, whatever the primary says */
+  keepInterval(interval) {
+    this.#checkpoints.keepInterval(interval);
   }
 
   async #answerNewest() {

@@ -62,7 +62,6 @@ describe('a message that is not ours is ignored', () => {
     { type: {} },
     { type: 'prom-client:getMetricsReq', requestId: 1 },
     { type: 'prom-client-cluster:welcome', directory: '/', checkpointInterval: 'x' },
-    { type: 'prom-client-cluster:ready', directory: '/' },
     { type: 'prom-client:getMetricsRes' },
     { type: 'prom-client:getMetricsRes', requestId: null },
     { type: 'prom-client:getMetricsRes', requestId: 0, metrics: [] },
