@@ -16,6 +16,7 @@ const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { PROTOBUF, TEXT } = require('../../lib/exposition/formats');
 const { Metric } = require('../../lib/metric/metric');
+const { liveFamily } = require('../../lib/exposition/live-family');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
 const { requestSteps } = require('../../lib/push/remote-write/write-request');
@@ -28,7 +29,7 @@ const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { EXTREMES } = require('../fixtures/extremes');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
-const { protobufSamples } = require('../fixtures/protobuf-page');
+const { protobufSamples, nativeHistograms } = require('../fixtures/protobuf-page');
 const { decodedBody } = require('../push/fixtures/receiver');
 const {
   bytesOf,
@@ -101,6 +102,17 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       return new Map(/** @type {[string, number][]} */ (samples.flat()));
     }
 
+    /** That the page of a store has this, in text and in protobuf, which has sparse buckets, too. */
+    function assertShows(/** @type {any} */ store, ...all) {
+      assert.deepEqual(samplesOf(textOf(store)), expected(...all));
+      const one = makeIn(new client.Registry());
+      for (const values of all) record(one, values);
+      const family = Buffer.concat([...PROTOBUF.write(liveFamily(viewOf(one), {}))]);
+      const shown = nativeHistograms(pageOf(store, PROTOBUF));
+      assert.deepEqual(shown, nativeHistograms(family));
+      assert.equal(shown.size > 0, type.isNative === true && all.length > 0);
+    }
+
     /** A store with a worker for each of these. */
     function clusterOf(...all) {
       const store = new ClusterStore();
@@ -169,7 +181,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
 
     it('is merged with those of other workers of a cluster, as a row as well as for custom aggregators', () => {
       const store = clusterOf(...VALUES);
-      assert.deepEqual(samplesOf(textOf(store)), expected(...VALUES));
+      assertShows(store, ...VALUES);
       const [{ metrics }] = /** @type {any} */ (runThrough(store.merge(new Set(['sum']))));
       metrics.forEach(({ values }, i) => {
         const samples = values.map(({ metricName = NAME, labels, value }) => [
@@ -184,14 +196,14 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       const store = clusterOf(...VALUES);
       const lasting = type.lasts ? VALUES[1] : {};
       store.retire(2);
-      assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0], lasting, VALUES[2]));
+      assertShows(store, VALUES[0], lasting, VALUES[2]);
       const next = new ClusterStore();
       const totals = store.encodeRetired();
       next.restoreRetired(bytesOf({ chunks: [totals], bytes: totals.length }));
       scrape(workerWith(VALUES[0]), next, 1);
-      assert.deepEqual(samplesOf(textOf(next)), expected(VALUES[0], lasting));
+      assertShows(next, VALUES[0], lasting);
       next.retire(1);
-      assert.deepEqual(samplesOf(textOf(next)), type.lasts ? expected(VALUES[0], lasting) : new Map());
+      assertShows(next, ...(type.lasts ? [VALUES[0], lasting] : []));
     });
 
     it('is in the last columns of a member of a group', t => {
@@ -211,7 +223,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       });
       const store = new ClusterStore();
       store.apply(1, bytesOf({ chunks: [columns, log], bytes: columns.length + log.length }));
-      assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0]));
+      assertShows(store, VALUES[0]);
     });
 
     it('of a thread is read in shared memory, and outlives it if it is a total', t => {
@@ -238,28 +250,28 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
         runThrough(mirror.read());
         runThrough(own.readThreads());
       };
-      const shown = registries => {
+      const storeOf = registries => {
         const store = new ClusterStore();
         scrape(makeWorker(registries), store, 1);
-        return samplesOf(textOf(store));
+        return store;
       };
       receive();
       record(metric, { y: VALUES[0].y });
       receive();
-      assert.deepEqual(shown(mirror.registries), expected(VALUES[0]));
-      assert.deepEqual(samplesOf(textOf(own)), expected(VALUES[0]));
+      assertShows(storeOf(mirror.registries), VALUES[0]);
+      assertShows(own, VALUES[0]);
       own.retire(1);
-      assert.deepEqual(samplesOf(textOf(own)), expected(...(type.lasts ? [VALUES[0]] : [])));
+      assertShows(own, ...(type.lasts ? [VALUES[0]] : []));
 
       const others = VALUES.slice(1).map(values => workerWith(values).registry);
-      assert.deepEqual(shown([...mirror.registries, ...others]), expected(...VALUES));
+      assertShows(storeOf([...mirror.registries, ...others]), ...VALUES);
       const retired = new EndedThreads();
       for (const registries of [[others[0]], mirror.registries]) {
         retired.add(/** @type {any} */ ({ registries, *read() {} }));
         runThrough(retired.merge());
       }
       const ended = type.lasts ? [VALUES[1], VALUES[0]] : [];
-      assert.deepEqual(shown([...retired.registries, others[1]]), expected(...ended, VALUES[2]));
+      assertShows(storeOf([...retired.registries, others[1]]), ...ended, VALUES[2]);
     });
 
     it('is in a push of remote write', async () => {
