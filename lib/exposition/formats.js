@@ -97,4 +97,13 @@ function haveExemplars(contentTypes = []) {
   return contentTypes.some(contentType => formatOf(contentType).hasExemplars);
 }
 
-module.exports = { FORMATS, TEXT, OPENMETRICS, PROTOBUF, formatOf, isSupported, contentTypesOf, haveExemplars };
+module.exports = {
+  FORMATS,
+  TEXT,
+  OPENMETRICS,
+  PROTOBUF,
+  formatOf,
+  isSupported,
+  contentTypesOf,
+  haveExemplars,
+};

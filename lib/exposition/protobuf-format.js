@@ -8,6 +8,7 @@
 
 const { kindOf, samplesOf } = require('../series/layouts');
 const { sampleReader } = require('./family-samples');
+const { countOf, writeSide } = require('./native-buckets-message');
 const { toNumber } = require('./number-format');
 const { ProtobufWriter } = require('./protobuf-writer');
 const { takesLong } = require('./text-format');
@@ -41,9 +42,6 @@ const SHAPES = new Map([
   ['counter', { type: 0, field: 3, startField: 3 }],
   ['gauge', { type: 1, field: 2 }],
 ]);
-
-/** Gaps up to this many empty buckets are written as zeros, which take fewer bytes than another span. */
-const MOST_FILLED = 2;
 
 /** @typedef {(writer: ProtobufWriter, row: number) => void} FieldsWriter writes what is known of a row */
 
@@ -256,13 +254,6 @@ function writeCount(writer, field, floatField, count) {
   if (whole !== count && floatField !== undefined) writer.double(floatField, count);
 }
 
-/** @param {NativeBuckets} buckets */
-function countOf({ zeroCount, positive, negative }) {
-  let count = zeroCount;
-  for (const { counts } of [positive, negative]) for (let i = 0; i < counts.length; i++) count += counts[i];
-  return count;
-}
-
 /**
  * @param {ProtobufWriter} writer of a histogram
  * @param {NativeBuckets} buckets
@@ -274,40 +265,6 @@ function writeNative(writer, { schema, zeroThreshold, zeroCount, positive, negat
   writer.integer(7, zeroCount);
   writeSide(writer, 9, negative);
   writeSide(writer, 12, positive);
-}
-
-/**
- * Populated buckets as spans of indices, and the differences of their counts.
- *
- * @param {ProtobufWriter} writer
- * @param {number} field of the spans; the next one has the differences
- * @param {NativeBuckets['positive']} side
- */
-function writeSide(writer, field, { indices, counts }) {
-  const { length } = indices;
-  if (length === 0) return;
-  let end = 0;
-  for (let i = 0; i < length;) {
-    const first = indices[i];
-    const spanStart = writer.begin(field);
-    writer.signed(1, first - end);
-    for (end = first; i < length && indices[i] - end <= MOST_FILLED; i++) end = indices[i] + 1;
-    writer.integer(2, end - first);
-    writer.end(spanStart);
-  }
-  const start = writer.begin(field + 1);
-  let previous = 0;
-  for (let i = 0; i < length; i++) {
-    const gap = i === 0 ? 0 : indices[i] - indices[i - 1] - 1;
-    if (gap > 0 && gap <= MOST_FILLED) {
-      writer.zigzag(-previous);
-      if (gap > 1) writer.zigzag(0);
-      previous = 0;
-    }
-    writer.zigzag(counts[i] - previous);
-    previous = counts[i];
-  }
-  writer.end(start);
 }
 
 /**

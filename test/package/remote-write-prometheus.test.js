@@ -33,7 +33,7 @@ for (const { protocol, negotiated } of CASES) {
     let push;
 
     before(async () => {
-      prometheus = await PrometheusServer.startReceiver();
+      prometheus = await PrometheusServer.startReceiver('exemplar-storage,native-histograms');
       registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
       push = new RemoteWrite(prometheus.writeUrl, { labels, protocol }, registry);
     });
@@ -124,6 +124,60 @@ for (const { protocol, negotiated } of CASES) {
       }, prometheus.writeUrl);
       assert.deepStrictEqual(await received('cluster'), []);
       await cluster.end();
+    });
+
+    it('has native histograms, beside classic ones if they have bounds, with exemplars, and until they end', async () => {
+      const own = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+      const options = {
+        help: 'h',
+        nativeHistogramBucketFactor: 1.1,
+        enableExemplars: true,
+        registers: [own],
+      };
+      const names = ['native', 'both'];
+      const metrics = [[], [1, 10]].map(
+        (buckets, i) => new Histogram({ name: names[i], buckets, ...options }),
+      );
+      for (const metric of metrics) {
+        for (let i = 0; i <= 1000; i++) metric.observe(i / 100);
+        metric.observe(-5);
+        for (const value of [7, 0.3]) metric.observe({ value, exemplarLabels: { trace_id: String(value) } });
+      }
+      const settings = { labels: { instance: 'box-3', job: 'native' }, protocol, nativeHistograms: true };
+      const sender = new RemoteWrite(prometheus.writeUrl, settings, own);
+      assert.strictEqual((await sender.push()).dropped, 0);
+      for (const [expression, expected] of [
+        ...names.flatMap(name => [
+          [`histogram_count(${name})`, 1004],
+          [`histogram_sum(${name})`, 5007.3],
+          [`histogram_fraction(-Inf, 0, ${name})`, 1 / 1004],
+        ]),
+        ['both_bucket{le="10"}', 1004],
+        ['both_bucket{le="1"}', 103],
+        ['both_count', 1004],
+        ['count({__name__=~"native.+"}) or vector(0)', 0],
+      ])
+        assert.ok(
+          Math.abs((await prometheus.number(expression)) - expected) < 0.001 * (expected || 1),
+          expression,
+        );
+      for (const name of names)
+        assert.ok(Math.abs((await prometheus.number(`histogram_quantile(0.5, ${name})`)) - 5) < 0.25);
+      const [start, end] = [-60, 60].map(seconds => String(Date.now() / 1000 + seconds));
+      const found = await prometheus.ask('query_exemplars', { query: 'native', start, end });
+      assert.deepStrictEqual(
+        found.flatMap(({ exemplars }) => exemplars.map(({ labels: { trace_id: id } }) => id)),
+        ['7', '0.3'],
+      );
+      own.removeSingleMetric('native');
+      await sender.push();
+      assert.deepStrictEqual(
+        await prometheus.ask('query', { query: 'native' }).then(({ result }) => result),
+        [],
+      );
+      assert.strictEqual(await prometheus.number('histogram_count(both)'), 1004);
+      await sender.stop();
+      assert.deepStrictEqual(await prometheus.query('{job="native",__name__!~"prom.*"}'), []);
     });
 
     it('shows a removed series no longer, and none after stop()', async () => {

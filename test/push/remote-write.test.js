@@ -10,6 +10,7 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { runInNewContext } = require('node:vm');
 const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
+const { viewOf } = require('../../lib/registry/metric-view');
 const { Program } = require('../fixtures/program');
 const { FakeReceiver, accept, answerForever } = require('./fixtures/receiver');
 
@@ -148,6 +149,140 @@ describe('RemoteWrite', () => {
       assert.deepStrictEqual([typeOf('times_sum').type, typeOf('times_sum').help], ['summary', 'h2']);
     });
   }
+
+  /** A native histogram, and what it has recorded. */
+  function nativeHistogram(name, config) {
+    const metric = new Histogram({
+      ...{ name, help: 'h', labelNames: ['a'], registers: [registry], buckets: [] },
+      ...{ nativeHistogramBucketFactor: 1.1, ...config },
+    });
+    for (const value of [0, 1e-200, 0.5, 0.5, 7, -3, 1e300, 9]) metric.observe({ a: 'x' }, value);
+    const { table, buckets } = viewOf(metric);
+    return { metric, bucketsOf: labelSet => ({ count: 8, ...buckets.read(table.find(labelSet)) }) };
+  }
+
+  for (const protocol of ['1.0', '2.0']) {
+    it(`version ${protocol} sends native histograms if it is told to, and those with bounds also as classic ones`, async () => {
+      const { metric, bucketsOf } = nativeHistogram('native');
+      nativeHistogram('both', { buckets: [1] });
+      metric.observe({ a: 'y' }, -1);
+      const to = await receiver();
+      const push = remoteWrite(to, { protocol, nativeHistograms: true });
+      const { dropped } = await push.push();
+      assert.strictEqual(dropped, 0);
+      const [series, other] = to.seriesOf('native');
+      assert.deepStrictEqual(series.histogram, bucketsOf({ a: 'x' }));
+      assert.strictEqual(
+        series.value,
+        [0, 1e-200, 0.5, 0.5, 7, -3, 1e300, 9].reduce((a, b) => a + b),
+      );
+      assert.deepStrictEqual([series.type, series.help], ['histogram', 'h']);
+      assert.deepStrictEqual([other.histogram.count, other.value], [1, -1]);
+      assert.deepStrictEqual(Object.fromEntries(series.labels), { ...labels, a: 'x', __name__: 'native' });
+      assert.ok(Math.abs(Date.now() - series.timestamp) < 60_000);
+      const names = [...to.series.values()].map(each => Object.fromEntries(each.labels).__name__);
+      const own = names.filter(name => /^(native|both)/.test(name)).sort();
+      assert.deepStrictEqual(own, [
+        ...['both', 'both_bucket', 'both_bucket', 'both_count', 'both_sum'],
+        ...['native', 'native'],
+      ]);
+      metric.remove('y');
+      await push.push();
+      assert.deepStrictEqual(
+        to.seriesOf('native').map(({ value, histogram }) => [isStale({ value }), histogram.count]),
+        [
+          [false, 8],
+          [true, undefined],
+        ],
+      );
+      await push.stop();
+      assert.ok(to.seriesOf('native').every(isStale));
+    });
+
+    it(`version ${protocol} sends only the text page's samples of native histograms unless it is told otherwise`, async () => {
+      nativeHistogram('native');
+      const to = await receiver();
+      await remoteWrite(to, { protocol }).push();
+      const found = [...to.series.keys()].filter(key => key.startsWith('native'));
+      assert.deepStrictEqual(
+        found.map(key => key.slice(0, key.indexOf('{'))),
+        ['native_bucket', 'native_sum', 'native_count'],
+      );
+      assert.ok([...to.series.values()].every(({ histogram }) => histogram === undefined));
+    });
+
+    it(`version ${protocol} sends the exemplars of a native series in the order of their time, and each once`, async t => {
+      t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
+      registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+      const { metric } = nativeHistogram('native', { enableExemplars: true });
+      const observe = (value, trace) => {
+        t.mock.timers.tick(1000);
+        metric.observe({ labels: { a: 'x' }, value, exemplarLabels: { trace } });
+      };
+      observe(5, 'b');
+      observe(0.1, 'a');
+      const to = await receiver();
+      const push = remoteWrite(to, { protocol, nativeHistograms: true });
+      await push.push();
+      const { exemplars } = to.seriesOf('native')[0];
+      const texts = exemplars.map(each => [each.labels, each.value, each.timestamp]);
+      assert.deepStrictEqual(texts, [
+        [[['trace', 'b']], 5, 1_700_000_001_000],
+        [[['trace', 'a']], 0.1, 1_700_000_002_000],
+      ]);
+      observe(70, 'c');
+      await push.push();
+      assert.deepStrictEqual(to.seriesOf('native')[0].exemplar.labels, [['trace', 'c']]);
+      await push.push();
+      assert.strictEqual(to.seriesOf('native')[0].exemplar, undefined);
+    });
+  }
+
+  it('version 2.0 sends when a series began to count, unless it does not count; version 1.0 does not', async t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
+    const options = { help: 'h', labelNames: ['a'], registers: [registry] };
+    const counter = new Counter({ name: 'counter', ...options });
+    counter.inc({ a: 'first' });
+    t.mock.timers.tick(2500);
+    counter.inc({ a: 'second' });
+    new Summary({ name: 'summary', percentiles: [0.5], ...options }).observe({ a: 'x' }, 1);
+    new Histogram({ name: 'classic', buckets: [1], ...options }).observe({ a: 'x' }, 1);
+    nativeHistogram('native');
+    gauge('gauge', 1);
+    own('own', [{ value: 1 }]);
+    for (const protocol of ['2.0', '1.0']) {
+      const to = await receiver();
+      await remoteWrite(to, { protocol, nativeHistograms: true }).push();
+      const starts = [...to.series.values()].map(({ labels: pairs, start }) => {
+        const { __name__: name, a = '', quantile, le } = Object.fromEntries(pairs);
+        return [`${name} ${le ?? quantile ?? a}`, start];
+      });
+      const [early, late] = protocol === '2.0' ? [1_700_000_000_000, 1_700_000_002_000] : [];
+      assert.deepStrictEqual(
+        starts.filter(([name]) => !name.startsWith('prom_client')),
+        [
+          ...[
+            ['counter first', early],
+            ['counter second', late],
+          ],
+          ...[
+            ['summary 0.5', undefined],
+            ['summary_sum x', late],
+            ['summary_count x', late],
+          ],
+          ...['classic_bucket 1', 'classic_bucket +Inf', 'classic_sum x', 'classic_count x'].map(name => [
+            name,
+            late,
+          ]),
+          ...[
+            ['native x', late],
+            ['gauge ', undefined],
+            ['own ', undefined],
+          ],
+        ],
+      );
+    }
+  });
 
   it('the headers are those of the specifications', async () => {
     gauge('value', 1);

@@ -29,6 +29,7 @@ const MAX_VALUES = 10_000;
  * @property {Label[]} labels of both, sorted
  * @property {boolean} isMarked whether it has one of these
  * @property {boolean} isValid whether Prometheus accepts the name
+ * @property {boolean} isNative whether its series are native histograms
  * @property {Map<Row, number>} series with the last push that has them
  */
 

@@ -7,7 +7,15 @@ const { checkLabelNamesAreValid } = require('../../registry/names');
 const { checkOptionNames } = require('../../options/option-names');
 const { checkMilliseconds } = require('../pusher');
 
-const OPTIONS = new Set(['labels', 'headers', 'timeout', 'interval', 'retries', 'protocol']);
+const OPTIONS = new Set([
+  'labels',
+  'headers',
+  'timeout',
+  'interval',
+  'retries',
+  'protocol',
+  'nativeHistograms',
+]);
 
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_RETRIES = 5;
@@ -26,12 +34,15 @@ function sessionSettings(url, options) {
     timeout = DEFAULT_TIMEOUT,
     retries = DEFAULT_RETRIES,
     protocol,
+    nativeHistograms = false,
   } = options ?? {};
   checkMilliseconds('timeout', timeout);
   if (!Number.isInteger(retries) || retries < 0)
     throw new TypeError(`retries must be a whole number: ${inspect(retries)}`);
   if (protocol !== undefined && protocol !== '1.0' && protocol !== '2.0')
     throw new TypeError(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
+  if (typeof nativeHistograms !== 'boolean')
+    throw new TypeError(`nativeHistograms must be true or false: ${inspect(nativeHistograms)}`);
   return {
     url: checkedUrl(url),
     labels: checkedLabels(labels),
@@ -39,6 +50,7 @@ function sessionSettings(url, options) {
     timeout,
     retries,
     protocol,
+    nativeHistograms,
   };
 }
 

@@ -31,6 +31,7 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
  * @property {number} timeout milliseconds
  * @property {number} retries
  * @property {Protocol} [protocol] default: 2.0 or, if the receiver does not have it, 1.0
+ * @property {boolean} [nativeHistograms]
  */
 
 /** @typedef {{samples: SeriesSample[], timestamp: number, requests: Request[]}} Push `requests`: of them */
@@ -66,7 +67,7 @@ class RemoteWriteSession {
   /** @param {SessionSettings} settings */
   constructor(settings) {
     this.#settings = settings;
-    this.#series = new WrittenSeries(settings.labels);
+    this.#series = new WrittenSeries(settings.labels, settings.nativeHistograms === true);
     this.#receiver = new Receiver(settings);
     this.#protocol = settings.protocol;
     this.#isNegotiated = settings.protocol === undefined;
@@ -158,9 +159,11 @@ class RemoteWriteSession {
    */
   async #send(body, protocol) {
     const answer = await this.#receiver.send(body, { ...HEADERS[protocol], 'Content-Encoding': 'snappy' });
-    const written = answer.headers['x-prometheus-remote-write-samples-written'];
-    const samples = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
-    return { ...answer, samples };
+    const [samples, histograms] = ['samples', 'histograms'].map(kind => {
+      const written = answer.headers[`x-prometheus-remote-write-${kind}-written`];
+      return typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
+    });
+    return { ...answer, samples: samples === undefined ? undefined : samples + (histograms ?? 0) };
   }
 
   /**

@@ -34,6 +34,7 @@ class RemoteWrite extends Pusher {
    *   5xx or 429; default 5
    * @param {Protocol} [options.protocol] version of the protocol, default 2.0 or, if the receiver does not
    *   have it, 1.0
+   * @param {boolean} [options.nativeHistograms] whether to send native histograms as such, default false
    * @param {Registry} [registry] default the global registry. The metrics of an AggregatorRegistry or
    *   WorkerRegistry are pushed by its aggregator
    * @throws {TypeError} if an argument is not valid

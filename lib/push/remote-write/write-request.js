@@ -6,6 +6,7 @@
 
 const { labelsOfSeries } = require('./label-rows');
 const { ProtobufWriter } = require('../../exposition/protobuf-writer');
+const { countOf, writeSide } = require('../../exposition/native-buckets-message');
 const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */
@@ -23,7 +24,9 @@ const { compressSteps } = require('./snappy');
  * @property {import('./label-rows').Row} row
  * @property {import('./label-rows').SampleName} name
  * @property {number | undefined} value undefined: the series has ended
- * @property {SentExemplar} [exemplar]
+ * @property {number} start when it began to count, milliseconds since the epoch; 0 if unknown
+ * @property {Buffer} [histogram] of a native histogram: encodedHistogram(). `value` is its sum
+ * @property {SentExemplar[]} [exemplars]
  * @property {Metadata} [metadata]
  */
 
@@ -43,21 +46,25 @@ const STALE = Buffer.from('020000000000f07f', 'hex');
 /** Usual size of an encoded label. */
 const LABEL_BYTES = 64;
 
+/** More than one of 160 buckets has, mostly. */
+const HISTOGRAM_BYTES = 1024;
+
+const histogramWriter = new ProtobufWriter(HISTOGRAM_BYTES);
+
 let nextId = 1;
 
 /** What the versions have in common: a list of series, and the fields of samples and exemplars. */
 class WriteRequest {
-  #timestamp;
   #fields;
   /** Of the series. */
   writer = new ProtobufWriter();
 
   /**
    * @param {number} timestamp of all samples, milliseconds since the epoch
-   * @param {{series: number, exemplar: number}} fields
+   * @param {{series: number, exemplar: number, histogram: number, hasStarts: boolean}} fields
    */
   constructor(timestamp, fields) {
-    this.#timestamp = timestamp;
+    this.timestamp = timestamp;
     this.#fields = fields;
   }
 
@@ -72,23 +79,49 @@ class WriteRequest {
   }
 
   /** @param {SeriesSample} sample */
-  add({ row, name, value, exemplar, metadata }) {
+  add({ row, name, value, start: began, histogram, exemplars, metadata }) {
     const { writer } = this;
-    const start = writer.begin(this.#fields.series);
+    const fields = this.#fields;
+    const start = writer.begin(fields.series);
     this.writeLabels(labelsOfSeries(row, name));
-    const sampleStart = writer.begin(2);
-    if (value === undefined) writer.fixed64(1, STALE);
-    else writer.double(1, value);
-    writer.integer(2, this.#timestamp);
-    writer.end(sampleStart);
-    if (exemplar !== undefined) {
-      const exemplarStart = writer.begin(this.#fields.exemplar);
+    const written = fields.hasStarts ? began : 0;
+    if (name.isNative) this.#writeHistogram(histogram ?? ENDED_HISTOGRAM, written);
+    else this.#writeSample(value, written);
+    for (const exemplar of exemplars ?? []) {
+      const exemplarStart = writer.begin(fields.exemplar);
       this.writeLabels(exemplar.labels);
       writer.double(2, exemplar.value);
       writer.integer(3, exemplar.timestamp);
       writer.end(exemplarStart);
     }
     if (metadata !== undefined) this.writeMetadata(metadata);
+    writer.end(start);
+  }
+
+  /**
+   * @param {number | undefined} value
+   * @param {number} began 0: not to be written
+   */
+  #writeSample(value, began) {
+    const { writer } = this;
+    const start = writer.begin(2);
+    if (value === undefined) writer.fixed64(1, STALE);
+    else writer.double(1, value);
+    writer.integer(2, this.timestamp);
+    if (began > 0) writer.integer(3, began);
+    writer.end(start);
+  }
+
+  /**
+   * @param {Buffer} histogram
+   * @param {number} began 0: not to be written
+   */
+  #writeHistogram(histogram, began) {
+    const { writer } = this;
+    const start = writer.begin(this.#fields.histogram);
+    writer.append(histogram);
+    writer.integer(15, this.timestamp);
+    if (began > 0) writer.integer(17, began);
     writer.end(start);
   }
 
@@ -106,7 +139,7 @@ class WriteRequest1 extends WriteRequest {
 
   /** @param {number} timestamp */
   constructor(timestamp) {
-    super(timestamp, { series: 1, exemplar: 3 });
+    super(timestamp, { series: 1, exemplar: 3, histogram: 4, hasStarts: false });
   }
 
   /** @param {SeriesSample} sample */
@@ -144,7 +177,7 @@ class WriteRequest2 extends WriteRequest {
 
   /** @param {number} timestamp */
   constructor(timestamp) {
-    super(timestamp, { series: 5, exemplar: 4 });
+    super(timestamp, { series: 5, exemplar: 4, histogram: 3, hasStarts: true });
     this.#symbol('');
   }
 
@@ -198,6 +231,34 @@ function typeNumber({ type }) {
 }
 
 /**
+ * The fields of a native histogram that both versions have.
+ *
+ * @param {import('../../series/native-buckets').Buckets} buckets
+ * @param {number} sum
+ * @returns {Buffer}
+ */
+function encodedHistogram(buckets, sum) {
+  const { schema, zeroThreshold, zeroCount, positive, negative } = buckets;
+  const writer = histogramWriter;
+  writer.integer(1, countOf(buckets));
+  writer.double(3, sum);
+  writer.signed(4, schema);
+  writer.double(5, zeroThreshold);
+  writer.integer(6, zeroCount);
+  writeSide(writer, 8, negative);
+  writeSide(writer, 11, positive);
+  return writer.take();
+}
+
+/** The same of a series that has ended. */
+const ENDED_HISTOGRAM = endedHistogram();
+
+function endedHistogram() {
+  histogramWriter.fixed64(3, STALE);
+  return histogramWriter.take();
+}
+
+/**
  * @param {Label} label
  * @returns {Buffer} as version 1.0 has it
  */
@@ -224,9 +285,10 @@ function* requestSteps(samples, protocol, timestamp) {
   for (let end = 1; end <= samples.length; end++) {
     request.add(samples[end - 1]);
     const isLast = end === samples.length;
-    if (end % SAMPLES_PER_STEP !== 0 && !isLast) continue;
+    const isComplete = isLast || request.length >= REQUEST_BYTES;
+    if (end % SAMPLES_PER_STEP !== 0 && !isComplete) continue;
     yield;
-    if (request.length < REQUEST_BYTES && !isLast) continue;
+    if (!isComplete) continue;
     requests.push({ body: yield* compressSteps(request.parts), samples: samples.slice(start, end) });
     request = new WriteRequestOf(timestamp);
     start = end;
@@ -234,4 +296,4 @@ function* requestSteps(samples, protocol, timestamp) {
   return requests;
 }
 
-module.exports = { requestSteps };
+module.exports = { requestSteps, encodedHistogram };

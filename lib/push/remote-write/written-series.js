@@ -6,6 +6,8 @@
 const { takesLong } = require('../../exposition/text-format');
 const { sampleReader } = require('../../exposition/family-samples');
 const { isValidMetricName } = require('../../registry/names');
+const { kindOf, widthOf } = require('../../series/layouts');
+const { encodedHistogram } = require('./write-request');
 const { LabelRows, labelOf } = require('./label-rows');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
@@ -31,15 +33,35 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('./write-request').SentExemplar} SentExemplar */
 /** @typedef {import('./write-request').SeriesSample} SeriesSample */
 
+/**
+ * Called for each sample of a row. `row`: undefined if Prometheus would refuse the series. See SeriesSample.
+ *
+ * @callback AddSample
+ * @param {Row | undefined} row
+ * @param {SampleName} name
+ * @param {number} value
+ * @param {number} start
+ * @param {readonly Exemplar[]} [exemplars]
+ * @param {Buffer} [histogram]
+ */
+
 class WrittenSeries {
   #rows;
   /** @type {Map<string, SampleName>} by name and marker */
   #names = new Map();
   #pushes = 0;
+  #nativeHistograms;
+  /** Seconds since the epoch: exemplars of native histograms up to then were in an earlier push. */
+  #exemplarsUntil = 0;
+  #newestExemplar = 0;
 
-  /** @param {Record<string, string>} labels that all series get that do not have a label of that name */
-  constructor(labels) {
+  /**
+   * @param {Record<string, string>} labels that all series get that do not have a label of that name
+   * @param {boolean} nativeHistograms whether to send them; otherwise only what the text page has of them
+   */
+  constructor(labels, nativeHistograms) {
     this.#rows = new LabelRows(labels);
+    this.#nativeHistograms = nativeHistograms;
   }
 
   /**
@@ -51,19 +73,15 @@ class WrittenSeries {
    */
   *push(families, format) {
     const number = ++this.#pushes;
+    this.#exemplarsUntil = this.#newestExemplar;
     /** @type {SeriesSample[]} */
     const samples = [];
     let dropped = 0;
     /** @type {Metadata | undefined} */
     let metadata;
 
-    /**
-     * @param {Row | undefined} row
-     * @param {SampleName} name
-     * @param {number} value
-     * @param {Exemplar | undefined | null} exemplar
-     */
-    const add = (row, name, value, exemplar) => {
+    /** @type {AddSample} */
+    const add = (row, name, value, start, exemplars, histogram) => {
       const last = row && name.series.get(row);
       if (row === undefined || last === number) {
         dropped++;
@@ -71,7 +89,8 @@ class WrittenSeries {
       }
       if (last === undefined) row.series++;
       name.series.set(row, number);
-      samples.push({ row, name, value, exemplar: exemplar ? sentExemplar(exemplar) : undefined, metadata });
+      const sent = exemplars?.flatMap(exemplar => sentExemplar(exemplar) ?? []);
+      samples.push({ row, name, value, start, histogram, exemplars: sent, metadata });
     };
 
     // A sample of a custom metric object may consist of anything.
@@ -124,15 +143,35 @@ class WrittenSeries {
   /**
    * @param {Family} family
    * @param {Format} format
-   * @param {(row: Row | undefined, name: SampleName, value: number, exemplar?: Exemplar | null) => void} add
-   *   called for each sample of a row; `row`: undefined if Prometheus would refuse the series
+   * @param {AddSample} add
+   * @returns {(row: number) => void}
    */
   #reader(family, format, add) {
+    if (!this.#nativeHistograms || family.bucketsAt === undefined)
+      return this.#sampleReader(family, format, add);
+    // As of a server that scrapes classic histograms, too: they have samples if there are bounds.
+    const readSamples = family.layout.marks.length > 0 ? this.#sampleReader(family, format, add) : () => {};
+    const readHistogram = this.#histogramReader(family, format, add);
+    return row => {
+      readSamples(row);
+      readHistogram(row);
+    };
+  }
+
+  /**
+   * @param {Family} family
+   * @param {Format} format
+   * @param {AddSample} add
+   * @returns {(row: number) => void}
+   */
+  #sampleReader(family, format, add) {
+    const { isComputed = false } = kindOf(family.layout);
     // The samples of a row have their labels in common, but for a default label called `le`.
     /** @type {Row | undefined} */
     let row;
     let rowNumber = -1;
     let isMarked = false;
+    let start = 0;
     return sampleReader(family, format, {
       nameOf: (name, marker) => this.#nameOf(name, marker),
       onSample: (name, familyRow, value, exemplar) => {
@@ -140,10 +179,45 @@ class WrittenSeries {
           rowNumber = familyRow;
           isMarked = name.isMarked;
           row = name.isValid ? this.#rows.rowOf(family, familyRow, isMarked) : undefined;
+          // Quantiles do not count from zero.
+          start = isMarked && isComputed ? 0 : startOf(family, familyRow);
         }
-        add(row, name, value, exemplar);
+        add(row, name, value, start, exemplar ? [exemplar] : undefined);
       },
     });
+  }
+
+  /**
+   * @param {Family} family
+   * @param {Format} format
+   * @param {AddSample} add
+   * @returns {(row: number) => void}
+   */
+  #histogramReader(family, format, add) {
+    const { bucketsAt, nativeExemplarsAt, layout } = /** @type {Required<Family>} */ (family);
+    const name = this.#nameOf(format.sampleName(String(family.name), family.type), undefined, true);
+    const sumColumn = widthOf(layout) - 1;
+    return familyRow => {
+      const row = name.isValid ? this.#rows.rowOf(family, familyRow, false) : undefined;
+      const sum = family.pageOf(familyRow)[family.offsetOf(familyRow) + sumColumn];
+      const histogram = encodedHistogram(bucketsAt(familyRow), sum);
+      const exemplars = this.#newExemplars(nativeExemplarsAt?.(familyRow) ?? []);
+      add(row, name, sum, startOf(family, familyRow), exemplars, histogram);
+    };
+  }
+
+  /**
+   * A series has several exemplars. Servers want them in the order of their time, and each once.
+   *
+   * @param {Exemplar[]} exemplars
+   * @returns {Exemplar[] | undefined}
+   */
+  #newExemplars(exemplars) {
+    const added = exemplars.filter(({ timestamp }) => timestamp > this.#exemplarsUntil);
+    if (added.length === 0) return undefined;
+    added.sort((a, b) => a.timestamp - b.timestamp);
+    this.#newestExemplar = Math.max(this.#newestExemplar, added[added.length - 1].timestamp);
+    return added;
   }
 
   /**
@@ -160,7 +234,7 @@ class WrittenSeries {
         if (++compared % SERIES_PER_STEP === 0) yield;
         if (last === number) continue;
         if (number - last > MARKERS_PER_SERIES) this.#rows.drop(row, name);
-        else samples.push({ row, name, value: undefined });
+        else samples.push({ row, name, value: undefined, start: 0 });
       }
     }
   }
@@ -168,19 +242,32 @@ class WrittenSeries {
   /**
    * @param {string} name of the metric
    * @param {import('../../exposition/label-text').LabelPair | undefined} marker
+   * @param {boolean} [isNative]
    * @returns {SampleName}
    */
-  #nameOf(name, marker) {
+  #nameOf(name, marker, isNative = false) {
     const key = `${name} ${marker ?? ''}`;
     let known = this.#names.get(key);
     if (known === undefined) {
       const labels = [labelOf('__name__', name)];
       if (marker !== undefined) labels.push(labelOf(...marker));
-      known = { labels, isMarked: marker !== undefined, isValid: isValidMetricName(name), series: new Map() };
+      const isValid = isValidMetricName(name);
+      known = { labels, isMarked: marker !== undefined, isValid, isNative, series: new Map() };
       this.#names.set(key, known);
     }
+    // A metric may be replaced by one of another type.
+    known.isNative = isNative;
     return known;
   }
+}
+
+/**
+ * @param {Family} family
+ * @param {number} row
+ * @returns {number} milliseconds since the epoch; 0 if unknown
+ */
+function startOf({ starts }, row) {
+  return starts === undefined ? 0 : starts.startAt(row) * 1000;
 }
 
 /**

@@ -1,0 +1,54 @@
+'use strict';
+
+// Sparse buckets as the protobuf page and remote write have them.
+
+/** @typedef {import('./protobuf-writer').ProtobufWriter} ProtobufWriter */
+
+/** Gaps up to this many empty buckets are written as zeros, which take fewer bytes than another span. */
+const MOST_FILLED = 2;
+
+/**
+ * @param {import('../series/native-buckets').Buckets} buckets
+ * @returns {number} how many values there are in all of them
+ */
+function countOf({ zeroCount, positive, negative }) {
+  let count = zeroCount;
+  for (const { counts } of [positive, negative]) for (let i = 0; i < counts.length; i++) count += counts[i];
+  return count;
+}
+
+/**
+ * Populated buckets as spans of indices, and the differences of their counts.
+ *
+ * @param {ProtobufWriter} writer
+ * @param {number} field of the spans; the next one has the differences
+ * @param {import('../series/native-buckets').Side} side
+ */
+function writeSide(writer, field, { indices, counts }) {
+  const { length } = indices;
+  if (length === 0) return;
+  let end = 0;
+  for (let i = 0; i < length;) {
+    const first = indices[i];
+    const spanStart = writer.begin(field);
+    writer.signed(1, first - end);
+    for (end = first; i < length && indices[i] - end <= MOST_FILLED; i++) end = indices[i] + 1;
+    writer.integer(2, end - first);
+    writer.end(spanStart);
+  }
+  const start = writer.begin(field + 1);
+  let previous = 0;
+  for (let i = 0; i < length; i++) {
+    const gap = i === 0 ? 0 : indices[i] - indices[i - 1] - 1;
+    if (gap > 0 && gap <= MOST_FILLED) {
+      writer.zigzag(-previous);
+      if (gap > 1) writer.zigzag(0);
+      previous = 0;
+    }
+    writer.zigzag(counts[i] - previous);
+    previous = counts[i];
+  }
+  writer.end(start);
+}
+
+module.exports = { countOf, writeSide };
