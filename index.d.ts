@@ -1357,6 +1357,11 @@ export interface RemoteWriteOptions {
   retries?: number;
   /** Version of the protocol, default 2.0 or, if the receiver does not have it, 1.0. */
   protocol?: '1.0' | '2.0';
+  /**
+   * Whether native histograms are sent as such, default false: a Prometheus before 3.8 without
+   * `--enable-feature=native-histograms` refuses each request that has one.
+   */
+  nativeHistograms?: boolean;
 }
 
 /** What a push has sent. */

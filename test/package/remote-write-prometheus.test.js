@@ -126,7 +126,7 @@ for (const { protocol, negotiated } of CASES) {
       await cluster.end();
     });
 
-    it('has native histograms, beside classic ones if they have bounds, with exemplars, and until they end', async () => {
+    it('has native histograms, beside classic ones if they have bounds, and until they end', async () => {
       const own = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
       const options = {
         help: 'h',
@@ -150,7 +150,7 @@ for (const { protocol, negotiated } of CASES) {
         ...names.flatMap(name => [
           [`histogram_count(${name})`, 1004],
           [`histogram_sum(${name})`, 5007.3],
-          [`histogram_fraction(-Inf, 0, ${name})`, 1 / 1004],
+          [`histogram_fraction(-Inf, -1, ${name})`, 1 / 1004],
         ]),
         ['both_bucket{le="10"}', 1004],
         ['both_bucket{le="1"}', 103],
@@ -163,12 +163,6 @@ for (const { protocol, negotiated } of CASES) {
         );
       for (const name of names)
         assert.ok(Math.abs((await prometheus.number(`histogram_quantile(0.5, ${name})`)) - 5) < 0.25);
-      const [start, end] = [-60, 60].map(seconds => String(Date.now() / 1000 + seconds));
-      const found = await prometheus.ask('query_exemplars', { query: 'native', start, end });
-      assert.deepStrictEqual(
-        found.flatMap(({ exemplars }) => exemplars.map(({ labels: { trace_id: id } }) => id)),
-        ['7', '0.3'],
-      );
       own.removeSingleMetric('native');
       await sender.push();
       assert.deepStrictEqual(

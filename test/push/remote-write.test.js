@@ -158,7 +158,12 @@ describe('RemoteWrite', () => {
     });
     for (const value of [0, 1e-200, 0.5, 0.5, 7, -3, 1e300, 9]) metric.observe({ a: 'x' }, value);
     const { table, buckets } = viewOf(metric);
-    return { metric, bucketsOf: labelSet => ({ count: 8, ...buckets.read(table.find(labelSet)) }) };
+    const bucketsOf = labelSet => {
+      const { maxBuckets, ...read } = buckets.read(table.find(labelSet));
+      assert.strictEqual(maxBuckets, 160);
+      return { count: 8, ...read };
+    };
+    return { metric, bucketsOf };
   }
 
   for (const protocol of ['1.0', '2.0']) {
@@ -209,32 +214,6 @@ describe('RemoteWrite', () => {
         ['native_bucket', 'native_sum', 'native_count'],
       );
       assert.ok([...to.series.values()].every(({ histogram }) => histogram === undefined));
-    });
-
-    it(`version ${protocol} sends the exemplars of a native series in the order of their time, and each once`, async t => {
-      t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
-      registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
-      const { metric } = nativeHistogram('native', { enableExemplars: true });
-      const observe = (value, trace) => {
-        t.mock.timers.tick(1000);
-        metric.observe({ labels: { a: 'x' }, value, exemplarLabels: { trace } });
-      };
-      observe(5, 'b');
-      observe(0.1, 'a');
-      const to = await receiver();
-      const push = remoteWrite(to, { protocol, nativeHistograms: true });
-      await push.push();
-      const { exemplars } = to.seriesOf('native')[0];
-      const texts = exemplars.map(each => [each.labels, each.value, each.timestamp]);
-      assert.deepStrictEqual(texts, [
-        [[['trace', 'b']], 5, 1_700_000_001_000],
-        [[['trace', 'a']], 0.1, 1_700_000_002_000],
-      ]);
-      observe(70, 'c');
-      await push.push();
-      assert.deepStrictEqual(to.seriesOf('native')[0].exemplar.labels, [['trace', 'c']]);
-      await push.push();
-      assert.strictEqual(to.seriesOf('native')[0].exemplar, undefined);
     });
   }
 
@@ -638,6 +617,22 @@ describe('RemoteWrite', () => {
       const values = [...to.series.values()].slice(0, count);
       assert.ok(values.every(({ labels: [, [, own]], value }) => own === `${text}${value}`));
     }
+  });
+
+  it('requests stay small however many buckets native histograms have', async () => {
+    const config = { nativeHistogramBucketFactor: 1.002, nativeHistogramMaxBucketNumber: 1e6 };
+    const { metric } = nativeHistogram('native', config);
+    const observe = metric.labels('wide').observe;
+    for (let i = 0; i < 20_000; i++) observe(1.0028 ** i);
+    const { table, buckets } = viewOf(metric);
+    for (let a = 0; a < 100; a++) {
+      metric.observe({ a }, 1);
+      buckets.merge(table.find({ a }), buckets.read(table.find({ a: 'wide' })));
+    }
+    const to = await receiver();
+    await remoteWrite(to, { nativeHistograms: true }).push();
+    assert.strictEqual(to.seriesOf('native').length, 102);
+    for (const { bytes } of to.requests) assert.ok(bytes < 2 ** 20 + 50_000, `${bytes} bytes`);
   });
 
   it('a request whose content is refused does not hold up the others of its push', async () => {
