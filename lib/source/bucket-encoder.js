@@ -72,7 +72,7 @@ class BucketEncoder {
       blockOf: view => {
         const encoded = this.#rowsOf(view.table);
         const later = runThrough(encodeLater(encoded, view));
-        return later.length === 0 ? undefined : runThrough(blockOf(later, encoded.rows)).block;
+        return later.length === 0 ? undefined : runThrough(blockOf(later, encoded.rows));
       },
     };
   }
@@ -109,16 +109,25 @@ function* encodeLater({ epoch, rows, inBlock, writer }, view) {
     if (!table.isLive(row)) continue;
     const changes = buckets.changesOf(row);
     if (rows[row]?.changes !== changes) {
-      const read = buckets.read(row);
-      rows[row] =
-        read && changes !== undefined
-          ? { changes, version: nextVersion++, bytes: writer.add(read) }
-          : undefined;
+      const bytes = bytesOf(buckets, row, writer);
+      rows[row] = bytes && changes !== undefined ? { changes, version: nextVersion++, bytes } : undefined;
     }
     if (rows[row] !== inBlock[row]) later.push(row);
     if ((row + 1) % ROWS_PER_STEP === 0) yield;
   }
   return later;
+}
+
+/**
+ * @param {import('./extras').SourceBuckets} buckets
+ * @param {number} row
+ * @param {BucketWriter} writer
+ * @returns {Uint8Array | undefined}
+ */
+function bytesOf(buckets, row, writer) {
+  if (buckets.write !== undefined) return buckets.write(row, writer);
+  const read = buckets.read(row);
+  return read && writer.add(read);
 }
 
 /**
@@ -133,8 +142,9 @@ function* makeBlock(encoded, { table }) {
   const rows = [];
   for (let row = 0; row < encoded.rows.length; row++)
     if (encoded.rows[row] !== undefined && table.isLive(row)) rows.push(row);
-  const { block, copies } = yield* blockOf(rows, encoded.rows);
-  encoded.block = block;
+  /** @type {EncodedRow[]} */
+  const copies = [];
+  encoded.block = yield* blockOf(rows, encoded.rows, copies);
   encoded.inBlock = copies;
   // What was copied can be freed, if the row has not been encoded again meanwhile.
   copies.forEach((copy, row) => {

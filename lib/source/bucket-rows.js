@@ -42,39 +42,78 @@ class BucketWriter {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
+  /** Of the last row. */
+  #start = 0;
+  #before = BEFORE_FIRST;
 
   /**
    * @param {Buckets} buckets of a row
    * @returns {Uint8Array} the row
    */
-  add({ schema, zeroThreshold, zeroCount, positive, negative, maxBuckets }) {
-    const buckets = positive.indices.length + negative.indices.length;
-    this.#reserve(HEAD_BYTES + 4 * MOST_BYTES_OF_NUMBER + buckets * MOST_BYTES_OF_BUCKET);
-    const start = this.#length;
-    this.#bytes[start] = schema - MIN_SCHEMA;
-    this.#view.setFloat64(start + 1, zeroThreshold, LITTLE_ENDIAN);
+  add(buckets) {
+    const { positive, negative } = buckets;
+    this.begin(buckets, positive.indices.length + negative.indices.length);
+    for (const { indices, counts } of [positive, negative]) {
+      for (let i = 0; i < indices.length; i++) this.bucket(indices[i], counts[i]);
+      this.endSide();
+    }
+    return this.end();
+  }
+
+  /**
+   * Begins a row. Its positive buckets follow, then its negative ones.
+   *
+   * @param {Omit<Buckets, 'positive' | 'negative'>} head
+   * @param {number} buckets how many there are at most
+   */
+  begin({ schema, zeroThreshold, zeroCount, maxBuckets }, buckets) {
+    this.#reserve(HEAD_BYTES + 2 * MOST_BYTES_OF_NUMBER + buckets * MOST_BYTES_OF_BUCKET + 2);
+    this.#start = this.#length;
+    this.#bytes[this.#length] = schema - MIN_SCHEMA;
+    this.#view.setFloat64(this.#length + 1, zeroThreshold, LITTLE_ENDIAN);
     this.#length += HEAD_BYTES;
     this.#number(maxBuckets);
     this.#number(zeroCount);
-    this.#side(positive);
-    this.#side(negative);
-    return this.#bytes.subarray(start, this.#length);
+    this.#before = BEFORE_FIRST;
   }
 
-  /** @param {Side} side */
-  #side({ indices, counts }) {
-    this.#number(indices.length);
-    let before = BEFORE_FIRST;
-    for (let i = 0; i < indices.length; i++) {
-      this.#number(indices[i] - before);
-      this.#number(counts[i]);
-      before = indices[i];
+  /**
+   * @param {number} index above that of the bucket before
+   * @param {number} count above 0
+   */
+  bucket(index, count) {
+    const step = index - this.#before;
+    this.#before = index;
+    if (step < 128 && count < 128) {
+      // As most are.
+      const bytes = this.#bytes;
+      const at = this.#length;
+      bytes[at] = step;
+      bytes[at + 1] = count;
+      this.#length = at + 2;
+      return;
     }
+    this.#number(step);
+    this.#number(count);
+  }
+
+  endSide() {
+    this.#bytes[this.#length++] = 0;
+    this.#before = BEFORE_FIRST;
+  }
+
+  /** @returns {Uint8Array} the row */
+  end() {
+    return this.#bytes.subarray(this.#start, this.#length);
   }
 
   /** @param {number} value */
   #number(value) {
     const bytes = this.#bytes;
+    if (value < 128) {
+      bytes[this.#length++] = value;
+      return;
+    }
     // The sum of what hostile workers have sent would be refused otherwise.
     let left = Math.min(value, Number.MAX_SAFE_INTEGER);
     for (; left >= 2 ** 31; left = Math.floor(left / 128)) bytes[this.#length++] = (left % 128) + 128;
@@ -96,18 +135,16 @@ class BucketWriter {
  *
  * @param {readonly number[]} rows in rising order
  * @param {readonly (EncodedRow | undefined)[]} encoded has them, by row
- * @returns {Generator<void, {block: ExtraBlock, copies: EncodedRow[]}>} `copies`: by row, in the block's
- *   memory. Yields where a slice may end
+ * @param {EncodedRow[]} [copies] gets them, by row, in the memory of the block
+ * @returns {Generator<void, ExtraBlock>} yields where a slice may end
  */
-function* blockOf(rows, encoded) {
+function* blockOf(rows, encoded, copies) {
   const taken = /** @type {EncodedRow[]} */ (rows.map(row => encoded[row]));
   const headBytes = rows.length * INDEX_BYTES;
   const bytes = taken.reduce((sum, { bytes: { length } }) => sum + length, headBytes);
   const all = new Float64Array(Math.ceil(bytes / 8));
   const index = new Int32Array(all.buffer, rows.length * 8, rows.length * 2);
   const target = new Uint8Array(all.buffer, 0, bytes);
-  /** @type {EncodedRow[]} */
-  const copies = [];
   let end = headBytes;
   for (let i = 0; i < rows.length; i++) {
     const { changes, version, bytes: own } = taken[i];
@@ -115,10 +152,11 @@ function* blockOf(rows, encoded) {
     index[i * 2] = rows[i];
     index[i * 2 + 1] = own.length;
     target.set(own, end);
-    copies[rows[i]] = { changes, version, bytes: target.subarray(end, (end += own.length)) };
+    if (copies) copies[rows[i]] = { changes, version, bytes: target.subarray(end, end + own.length) };
+    end += own.length;
     if ((i + 1) % ROWS_PER_STEP === 0) yield;
   }
-  return { block: { count: rows.length, chunks: [all] }, copies };
+  return { count: rows.length, chunks: [all] };
 }
 
 /** Reads a block, which may come from another process: all of it is checked when it is made. */
@@ -218,17 +256,15 @@ class BucketRows {
    * @returns {Side}
    */
   #side(schema, isKept) {
-    const length = this.#number();
     /** @type {Side} */
     const side = { indices: [], counts: [] };
     const lowest = Math.ceil(MIN_EXPONENT * 2 ** schema);
     const highest = Math.ceil(MAX_EXPONENT * 2 ** schema);
     let index = BEFORE_FIRST;
-    for (let i = 0; i < length; i++) {
-      const step = this.#number();
+    for (let step = this.#number(); step !== 0; step = this.#number()) {
       const count = this.#number();
       index += step;
-      if (step === 0 || count === 0 || index < lowest || index > highest)
+      if (count === 0 || index < lowest || index > highest)
         throw invalid(`a bucket ${index} of schema ${schema} with ${count} observations`);
       if (!isKept) continue;
       side.indices.push(index);

@@ -180,6 +180,8 @@ class Source {
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
     if (this.log.isMostlyGone(views.length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
+    // What was observed meanwhile would be left to the capture.
+    yield* this.#buckets.encodeChanged(views);
   }
 
   /**
