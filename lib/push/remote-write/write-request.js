@@ -49,13 +49,18 @@ const LABEL_BYTES = 64;
 /** More than one of 160 buckets has, mostly. */
 const HISTOGRAM_BYTES = 1024;
 
-const histogramWriter = new ProtobufWriter(HISTOGRAM_BYTES);
+/** Writes fields that are kept. */
+const fieldsWriter = new ProtobufWriter(HISTOGRAM_BYTES);
 
 let nextId = 1;
 
 /** What the versions have in common: a list of series, and the fields of samples and exemplars. */
 class WriteRequest {
   #fields;
+  /** Of the last sample, as the next one. */
+  #began = NaN;
+  /** @type {Uint8Array} */
+  #times = STALE;
   /** Of the series. */
   writer = new ProtobufWriter();
 
@@ -107,9 +112,22 @@ class WriteRequest {
     const start = writer.begin(2);
     if (value === undefined) writer.fixed64(1, STALE);
     else writer.double(1, value);
-    writer.integer(2, this.timestamp);
-    if (began > 0) writer.integer(3, began);
+    writer.append(this.#timesOf(began));
     writer.end(start);
+  }
+
+  /**
+   * @param {number} began 0: not to be written
+   * @returns {Uint8Array} the fields of a sample's times. To encode them takes a fifth of the time of a sample
+   */
+  #timesOf(began) {
+    if (this.#began !== began) {
+      this.#began = began;
+      fieldsWriter.integer(2, this.timestamp);
+      if (began > 0) fieldsWriter.integer(3, began);
+      this.#times = fieldsWriter.take();
+    }
+    return this.#times;
   }
 
   /**
@@ -239,7 +257,7 @@ function typeNumber({ type }) {
  */
 function encodedHistogram(buckets, sum) {
   const { schema, zeroThreshold, zeroCount, positive, negative } = buckets;
-  const writer = histogramWriter;
+  const writer = fieldsWriter;
   writer.integer(1, countOf(buckets));
   writer.double(3, sum);
   writer.signed(4, schema);
@@ -254,8 +272,8 @@ function encodedHistogram(buckets, sum) {
 const ENDED_HISTOGRAM = endedHistogram();
 
 function endedHistogram() {
-  histogramWriter.fixed64(3, STALE);
-  return histogramWriter.take();
+  fieldsWriter.fixed64(3, STALE);
+  return fieldsWriter.take();
 }
 
 /**
