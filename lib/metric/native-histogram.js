@@ -17,6 +17,9 @@ const MAX_BUCKETS = 'nativeHistogramMaxBucketNumber';
 const MAX_EXEMPLARS = 'nativeHistogramMaxExemplars';
 const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
 
+/** There is no such number of buckets that count the same values. */
+const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
+
 /** @type {Record<string, number | undefined>} */
 const DEFAULTS = {
   [FACTOR]: undefined,
@@ -32,6 +35,8 @@ const DEFAULTS = {
  * @throws {RangeError} if an option is not valid
  */
 function nativeBucketsOf(options) {
+  if (IMPOSSIBLE_AGGREGATORS.includes(options.aggregator))
+    throw new RangeError(`aggregator of a native histogram cannot be ${options.aggregator}`);
   const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
   const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
   const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);

@@ -43,9 +43,10 @@ it('an option that is not valid is a RangeError that names it, and null or undef
     nativeHistogramMaxBucketNumber: [-1, 1.5, NaN, '160'],
     nativeHistogramMaxExemplars: [-1, 1.5, Infinity, '1'],
     nativeHistogramExemplarTTL: [-1, NaN, '1'],
+    aggregator: ['average', 'min', 'max'],
   };
   assert.deepEqual(
-    Object.keys(invalid).slice(1),
+    Object.keys(invalid).slice(1, -1),
     others.map(name => `nativeHistogram${name}`),
   );
   for (const [name, values] of Object.entries(invalid)) {
@@ -60,7 +61,7 @@ it('an option that is not valid is a RangeError that names it, and null or undef
     const { schema, zeroThreshold, maxBuckets } = viewOf(makeHistogram(options)).buckets;
     assert.deepEqual([schema, zeroThreshold, maxBuckets], [3, 2 ** -128, 160]);
     // Without the factor it is no native histogram, and the other options mean nothing.
-    const classic = makeHistogram({ [FACTOR]: value, nativeHistogramMaxExemplars: 'x' });
+    const classic = makeHistogram({ [FACTOR]: value, nativeHistogramMaxExemplars: 'x', aggregator: 'min' });
     assert.equal(viewOf(classic).buckets, undefined);
   }
   const without = makeHistogram({ nativeHistogramZeroThreshold: -1, nativeHistogramMaxBucketNumber: 0 });

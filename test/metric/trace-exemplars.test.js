@@ -12,6 +12,12 @@ const SPAN = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b71692
 const OTHER = { ...SPAN, spanId: 'c7ad6b7169203331' };
 const LABELS = { a: '1' };
 
+class NativeHistogram extends Histogram {
+  constructor(options) {
+    super({ ...options, nativeHistogramBucketFactor: 2 });
+  }
+}
+
 /** Each way to record 0.3, given a metric of label `a`. */
 const WAYS = {
   'inc()': [Counter, metric => metric.inc(LABELS, 0.3)],
@@ -22,6 +28,10 @@ const WAYS = {
   'observe()': [Histogram, metric => metric.observe(LABELS, 0.3)],
   'a child of a histogram': [Histogram, metric => (metric.child ??= metric.labels(LABELS)).observe(0.3)],
   'curry() of a histogram': [Histogram, metric => metric.curry({}).observe(LABELS, 0.3)],
+  'a child of a native histogram': [
+    NativeHistogram,
+    metric => (metric.child ??= metric.labels('1')).observe(0.3),
+  ],
   'a timer': [Histogram, metric => metric.startTimer(LABELS)()],
   "a child's timer": [Histogram, metric => metric.labels('1').startTimer()()],
   'time()': [Histogram, metric => metric.time(LABELS, () => {})],
