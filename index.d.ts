@@ -387,7 +387,7 @@ export interface ClusterState {
    * be started, threads ended again and again, or the thread ran out of memory and has not been started
    * again. '' in a thread.
    */
-  aggregatorReason: '' | 'option' | 'missing' | 'start' | 'lost' | 'memory';
+  aggregatorReason: '' | 'option' | 'missing' | 'start' | 'memory';
   /** Directory of the snapshot files; '' if none can be written. */
   directory: string;
   /** Number of answers that could not be used, or came over IPC, by reason. */

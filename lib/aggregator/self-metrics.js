@@ -19,7 +19,7 @@ const REFUSED_REASONS = [
   'exit-missing',
   ...['save-retired', 'restore-retired', 'restore-worker'],
 ];
-const IN_PLACE_REASONS = ['option', 'missing', 'start', 'lost'];
+const IN_PLACE_REASONS = ['option', 'missing', 'start'];
 const IPC_REASONS = [
   'the primary has no directory',
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
@@ -92,7 +92,7 @@ function selfMetrics(facts, state, refused, now) {
     ]),
     gauge(
       'in_place',
-      "1 if metrics are merged on the primary's event loop and not in a thread, by reason. option: the option inPlace. missing: the file of the thread is missing, as in a bundle. start: no thread can be started. lost: threads ended again and again. Restart the primary to get a thread again.",
+      "1 if metrics are merged on the primary's event loop and not in a thread, by reason. option: the option inPlace. missing: the file of the thread is missing, as in a bundle. start: no thread can be started, or threads ended again and again. Restart the primary to get a thread again.",
       IN_PLACE_REASONS.map(reason => sample(facts.inPlaceReason === reason ? 1 : 0, { reason })),
     ),
     counter(

@@ -280,7 +280,7 @@ describe('a thread that ends', () => {
       expected += 100;
       for (let i = 0; i < 2; i++) assert.equal(await total(), expected);
       const { aggregator, aggregatorReason } = await cluster.internals();
-      assert.deepEqual([aggregator, aggregatorReason], ['in place', 'lost']);
+      assert.deepEqual([aggregator, aggregatorReason], ['in place', 'start']);
     });
 
     await cluster.end();

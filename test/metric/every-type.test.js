@@ -11,7 +11,7 @@ const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads'
 const client = require('../../index');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { GroupDirectory } = require('../../lib/cluster/group/group-directory');
-const { MemberSnapshots } = require('../../lib/cluster/group/member-snapshots');
+const { MemberSource } = require('../../lib/cluster/group/member-source');
 const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { PROTOBUF, TEXT } = require('../../lib/exposition/formats');
@@ -210,13 +210,13 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       const place = makePlace(t);
       const { registry } = workerWith(VALUES[0]);
       const directory = new GroupDirectory(path.join(place, 'd'));
-      const snapshots = new MemberSnapshots(
+      const source = new MemberSource(
         directory,
         () => ({ id: 1, isConnected: () => false, send: () => {} }),
         () => [registry],
       );
-      snapshots.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
-      snapshots.writeLast();
+      source.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
+      source.writeLast();
       const [columns, log] = ['.columns', '.log'].map(suffix => {
         const file = fs.readdirSync(place).find(name => name.endsWith(suffix));
         return fs.readFileSync(path.join(place, file));

@@ -8,7 +8,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { prefixOfUser, socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
+const { socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
 const { isOurs, ifReadable, touch } = require('../../spool/safe-files');
 const { isSpoolDirectoryName, workerIdOfFile } = require('../../spool/file-names');
 const { removeDirectory } = require('../../spool/sweep');
@@ -17,9 +17,6 @@ const { debug } = require('../../options/debug-log');
 
 // Of numbers that are exact.
 const GENERATION = /^g([1-9][0-9]{0,14})$/;
-
-// Directories of groups whose processes were all killed.
-const SWEEP_MILLISECONDS = 600_000;
 
 /** @typedef {import('./group-names').LeaderRecord} LeaderRecord */
 
@@ -313,40 +310,14 @@ class GroupDirectory {
     for (const id of this.members()) if (id !== except && !(await this.isAlive(id))) this.removeSocket(id);
   }
 
-  /** Removes the directories of other groups of this user whose processes were all killed. */
-  async sweep() {
-    const parent = path.dirname(this.path);
-    for (const name of fs.readdirSync(parent).filter(name => name.startsWith(prefixOfUser()))) {
-      const other = new GroupDirectory(path.join(parent, name));
-      if (other.path !== this.path) await other.#removeIfDead();
-    }
-  }
-
-  async #removeIfDead() {
-    try {
-      const before = Date.now() - SWEEP_MILLISECONDS;
-      const isOld = () => {
-        const stat = fs.lstatSync(this.path);
-        return isOurs(stat) && stat.mtimeMs < before;
-      };
-      if (!isOld()) return;
-      const ids = this.members();
-      for (const id of ids) if (await this.isAlive(id)) return;
-      // No process has come meanwhile.
-      if (isOld()) this.leave(...ids);
-    } catch (error) {
-      debug('%s is not removed: %s', this.path, error);
-    }
-  }
-
   /**
-   * Removes the sockets of processes that end or are dead and, if there is no other one, the directory.
+   * Removes the socket of a process that ends and, if there is no other one, the directory.
    *
-   * @param {...number} ids
+   * @param {number} id
    */
-  leave(...ids) {
+  leave(id) {
     try {
-      for (const id of ids) this.removeSocket(id);
+      this.removeSocket(id);
       if (this.members().length > 0) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);

@@ -138,7 +138,6 @@ function leaderOf(name) {
 
 module.exports = {
   pathOfGroup,
-  prefixOfUser,
   newId,
   isId,
   socketName,

@@ -5,7 +5,7 @@
 
 const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');
-const { MemberSnapshots } = require('./member-snapshots');
+const { MemberSource } = require('./member-source');
 const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
 const { REQUEST, WELCOME } = require('../wire/messages');
 const { listenToExit } = require('../worker/worker-hook');
@@ -24,13 +24,13 @@ class Group {
   #options;
   /** @type {Election} */
   #election;
-  #snapshots;
+  #source;
   /** Whether the options are those of the program. */
   #isConfigured = false;
   #exit = {
-    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeLast(),
+    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#source.writeLast(),
     onExit: () => {
-      this.#snapshots.writeLast();
+      this.#source.writeLast();
       this.#election.leave();
     },
   };
@@ -47,7 +47,7 @@ class Group {
       options: () => this.#options,
       onRequest: message => this.#onRequest(message),
     });
-    this.#snapshots = new MemberSnapshots(this.#directory, () => this.#link(), registries);
+    this.#source = new MemberSource(this.#directory, () => this.#link(), registries);
   }
 
   /** Joins the group. Never throws. */
@@ -59,7 +59,7 @@ class Group {
   /** @param {any} message of the leader */
   #onRequest(message) {
     if (message.type !== REQUEST && message.type !== WELCOME) return;
-    this.#snapshots.receive(message);
+    this.#source.receive(message);
     listenToExit(this.#exit);
   }
 
@@ -151,7 +151,7 @@ class Group {
    * @param {number} timeout milliseconds
    */
   async handOver(timeout) {
-    await this.#snapshots.handOver(timeout);
+    await this.#source.handOver(timeout);
   }
 }
 

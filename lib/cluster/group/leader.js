@@ -66,8 +66,7 @@ class Leader {
     const isContinued = options.isContinuing || alive.some(Boolean);
     const adopt = directory.succeed(generation, isContinued);
     const leader = new Leader(options, isContinued ? ids.filter(each => each !== id) : [], adopt);
-    const cleaned = directory.notifyAll(id).then(() => directory.sweep());
-    cleaned.catch(error => debug('the directory is not cleaned: %s', error));
+    directory.notifyAll(id).catch(error => debug('the directory is not cleaned: %s', error));
     return leader;
   }
 

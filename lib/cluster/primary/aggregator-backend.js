@@ -30,9 +30,9 @@ const { debug } = require('../../options/debug-log');
 
 /**
  * Why the aggregation runs in place: the option `inPlace`, the thread's file is missing (as in a bundle), no
- * thread can be started, threads were lost again and again.
+ * thread can be started or lasts.
  *
- * @typedef {'option' | 'missing' | 'start' | 'lost'} InPlaceReason
+ * @typedef {'option' | 'missing' | 'start'} InPlaceReason
  */
 
 /**

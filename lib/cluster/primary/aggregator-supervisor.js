@@ -141,7 +141,7 @@ class AggregatorSupervisor {
         this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const reason = this.#policy.isUnstable ? 'lost' : undefined;
+    const reason = this.#policy.isUnstable ? 'start' : undefined;
     const adopt = this.#directory || this.#options.adopt;
     const options = { ...this.#options, adopt, totals: this.#totals };
     try {

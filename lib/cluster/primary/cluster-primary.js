@@ -9,7 +9,7 @@ const { aggregators, customAggregators, plainMetric } = require('./json-aggregat
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
-const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
+const { OwnSource, OWN_ID } = require('./own-source');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
@@ -59,7 +59,7 @@ class ClusterPrimary {
   #messages;
   #rounds;
   #durations = new ScrapeDurations();
-  /** @type {OwnSnapshots | undefined} with `includePrimary` */
+  /** @type {OwnSource | undefined} with `includePrimary` */
   #own = undefined;
   #threads;
   /** @type {RenderResult['state'] | undefined} as of the last render */
@@ -78,7 +78,7 @@ class ClusterPrimary {
   constructor(cluster, options, registries, threads) {
     this.#threads = threads;
     if (options.includePrimary)
-      this.#own = new OwnSnapshots(registries, (...captured) => this.#onOwnSnapshot(...captured));
+      this.#own = new OwnSource(registries, (...captured) => this.#onOwnCaptured(...captured));
     this.#supervisor = new AggregatorSupervisor(options, {
       // Running workers learn where their last columns go, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
@@ -268,14 +268,14 @@ class ClusterPrimary {
   }
 
   /**
-   * @param {Buffer | undefined} snapshot
+   * @param {Buffer | undefined} bytes
    * @param {boolean} isAnswer
    * @param {number} hooksBegan
    */
-  #onOwnSnapshot(snapshot, isAnswer, hooksBegan) {
-    if (snapshot === undefined) countReason(this.#messages.refused, 'primary');
-    else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
-    if (isAnswer) this.#rounds.settle(OWN_ID, snapshot !== undefined, hooksBegan);
+  #onOwnCaptured(bytes, isAnswer, hooksBegan) {
+    if (bytes === undefined) countReason(this.#messages.refused, 'primary');
+    else this.#supervisor.answer({ workerId: OWN_ID, bytes });
+    if (isAnswer) this.#rounds.settle(OWN_ID, bytes !== undefined, hooksBegan);
   }
 
   /** @returns {number[]} ids of those that can be asked now */

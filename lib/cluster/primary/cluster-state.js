@@ -17,7 +17,7 @@
  * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
  * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no
  *   worker yet, and while an aggregator is started
- * @property {'' | 'option' | 'missing' | 'start' | 'lost' | 'memory'} aggregatorReason why not in a thread,
+ * @property {'' | 'option' | 'missing' | 'start' | 'memory'} aggregatorReason why not in a thread,
  *   see AggregatorSupervisor.place
  * @property {string} directory of the snapshot files; '' if none can be written
  * @property {Record<string, number>} refused answers that could not be used, or came over IPC, by reason

@@ -252,32 +252,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(fs.existsSync(directory.path), false);
   });
 
-  it('removes those of dead groups after ten minutes', async () => {
-    const age = Date.now() / 1000 - 700;
-    const others = ['dead', 'living', 'young', 'notes'].map(name => {
-      const other = new GroupDirectory(path.join(place, `prom-client-group-${process.geteuid()}-${name}`));
-      other.open();
-      return other;
-    });
-    const [dead, living, young, notes] = others;
-    for (const other of others) {
-      other.claim(1, A);
-      fs.mkdirSync(path.join(other.placeOf(1), SPOOL));
-      await leaveSocket(other.socketOf(A));
-    }
-    const server = await listen(living.socketOf(B), socket => socket.destroy());
-    fs.writeFileSync(path.join(notes.path, 'notes.txt'), '');
-    for (const other of [dead, living, notes]) fs.utimesSync(other.path, age, age);
-    await directory.sweep();
-    server.close();
-    assert.deepEqual(
-      others.map(other => fs.existsSync(other.path)),
-      [false, true, true, true],
-    );
-    assert.deepEqual(fs.readdirSync(notes.path), ['notes.txt']);
-    assert.deepEqual(young.generations(), [1]);
-  });
-
   it('has a file for each named pipe on Windows, and no mode and length there', t => {
     const { platform } = process;
     t.after(() => Object.defineProperty(process, 'platform', { value: platform }));
@@ -340,7 +314,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(directory.idsBefore(8), []);
     directory.succeed(8, true);
     assert.deepEqual(directory.newest(), { generation: 8, leader: { id: B, pid } });
-    directory.leave(A, B);
+    for (const id of [A, B]) directory.leave(id);
     assert.deepEqual(names(), before);
     for (const [name, content] of Object.entries(files))
       assert.equal(fs.readFileSync(path.join(place, name), 'utf8'), content, name);

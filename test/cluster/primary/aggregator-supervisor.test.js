@@ -162,7 +162,7 @@ describe('a thread that ends for another reason', () => {
       started.at(-1).fail(error);
       await supervisor.starting;
     }
-    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'lost' });
+    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
     t.mock.timers.tick(600_000);
     await supervisor.starting;
     assert.deepEqual(

@@ -396,7 +396,7 @@ describe('self-metrics of a cluster', () => {
       assert.equal(self.get(`failures_total{metric="",stage="${stage}"}`), 0, stage);
     }
     assert.equal(self.get('snapshots_over_ipc_total{reason="ENOSPC"}'), 0);
-    for (const reason of ['option', 'missing', 'start', 'lost']) {
+    for (const reason of ['option', 'missing', 'start']) {
       assert.equal(self.get(`in_place{reason="${reason}"}`), 0, reason);
     }
     const reasons = [...self.keys()].flatMap(key => /^refused.*reason="(?:exit-)?(.*)"/.exec(key)?.[1] ?? []);

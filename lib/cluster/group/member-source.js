@@ -6,10 +6,7 @@
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
 
-// Another process may take over at any moment, and move the directory to which the snapshot goes.
-const MAX_TRIES = 3;
-
-class MemberSnapshots {
+class MemberSource {
   #directory;
   #link;
   #registries;
@@ -42,28 +39,21 @@ class MemberSnapshots {
    * @param {number} timeout milliseconds
    */
   async handOver(timeout) {
-    for (let i = 0; i < MAX_TRIES; i++) {
-      const spool = this.#aim();
-      await this.#responder?.handOver(timeout);
-      if (this.#directory.spool() === spool) return;
-    }
+    this.#aim();
+    await this.#responder?.handOver(timeout);
   }
 
   writeLast() {
-    for (let i = 0; i < MAX_TRIES; i++) {
-      const spool = this.#aim();
-      this.#responder?.writeLast();
-      if (this.#directory.spool() === spool) return;
-    }
+    this.#aim();
+    this.#responder?.writeLast();
   }
 
-  /** @returns {string | undefined} the directory to which they go; undefined if there is none */
+  /** Another process may have taken over, and moved the directory. */
   #aim() {
     const directory = this.#directory.spool();
     const checkpointInterval = this.#checkpointInterval;
     if (directory !== undefined) this.#responder?.receive({ type: WELCOME, directory, checkpointInterval });
-    return directory;
   }
 }
 
-module.exports = { MemberSnapshots };
+module.exports = { MemberSource };

@@ -7,7 +7,7 @@ const { it } = require('node:test');
 
 const { Registry } = require('../../..');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
-const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
+const { MemberSource } = require('../../../lib/cluster/group/member-source.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
 const { makePlace } = require('../../fixtures/cluster-harness.js');
 
@@ -21,28 +21,28 @@ it('what a process hands over goes to where another process has moved the direct
   directory.claim(1, 1);
   const first = path.join(directory.placeOf(1), SPOOL);
   fs.mkdirSync(first);
-  const snapshots = new MemberSnapshots(
+  const source = new MemberSource(
     directory,
     () => link,
     () => [new Registry()],
   );
-  snapshots.receive({ type: WELCOME, directory: first, checkpointInterval: 0 });
+  source.receive({ type: WELCOME, directory: first, checkpointInterval: 0 });
   directory.claim(2, 2);
   fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
-  await snapshots.handOver(100);
+  await source.handOver(100);
   assert.deepEqual(kindsIn(directory.spool()), ['w1 .columns', 'w1 .log']);
 });
 
 it('a process has one file of last numbers and one log, whoever leads', t => {
   const place = makePlace(t);
-  const snapshots = new MemberSnapshots(
+  const source = new MemberSource(
     new GroupDirectory(path.join(place, 'd')),
     () => link,
     () => [new Registry()],
   );
   for (let i = 0; i < 2; i++) {
-    snapshots.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
-    snapshots.writeLast();
+    source.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
+    source.writeLast();
     assert.deepEqual(kindsIn(place), ['w1 .columns', 'w1 .log']);
   }
 });

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Registry } = require('../../..');
 const { ClusterStore } = require('../../../lib/store/cluster-store');
-const { OwnSnapshots, OWN_ID } = require('../../../lib/cluster/primary/own-snapshots');
+const { OwnSource, OWN_ID } = require('../../../lib/cluster/primary/own-source');
 const { samplesOf, seriesKey, textOf } = require('../../fixtures/unit-scrape');
 
 let release;
@@ -23,7 +23,7 @@ beforeEach(() => {
   };
   new Gauge({ name: 'slow', help: 'h', registers: [registry], collect });
   const isCaptured = new Promise(resolve => (captured = resolve));
-  own = new OwnSnapshots(() => [registry], captured);
+  own = new OwnSource(() => [registry], captured);
   own.isCaptured = isCaptured;
 });
 
@@ -69,7 +69,7 @@ describe("the primary's own registries", () => {
       for (const l of ['a', 'b']) for (const each of [removed, counter]) each.inc({ l }, 10);
       const store = new ClusterStore();
       const waiting = [];
-      own = new OwnSnapshots(
+      own = new OwnSource(
         () => [registry],
         snapshot => {
           store.apply(OWN_ID, snapshot);

@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs on the primary's loop. Captures the primary's own registries, which are aggregated like one more
-// worker's: its id is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have
+// worker's: its id is 0, and its columns need neither IPC nor a file. As in a worker, `collect` hooks have
 // to end before the scrape's deadline, and digests are encoded in slices.
 
 const { Source } = require('../../source/source');
@@ -13,7 +13,7 @@ const { debug } = require('../../options/debug-log');
 /** Ids of workers start at 1. */
 const OWN_ID = 0;
 
-class OwnSnapshots {
+class OwnSource {
   worker = { id: OWN_ID };
   /** Whether a page has ever had its numbers. */
   isShown = false;
@@ -29,8 +29,8 @@ class OwnSnapshots {
 
   /**
    * @param {() => Iterable<any>} registries
-   * @param {(snapshot: Buffer | undefined, isAnswer: boolean, hooksBegan: number) => void} onCaptured gets a
-   *   snapshot in memory of its own, undefined if the capture failed; whether scrapes wait for no other one;
+   * @param {(bytes: Buffer | undefined, isAnswer: boolean, hooksBegan: number) => void} onCaptured gets
+   *   columns and log in memory of their own, undefined if the capture failed; whether scrapes wait for no other one;
    *   and when its hooks began, see Source.prepare()
    */
   constructor(registries, onCaptured) {
@@ -56,14 +56,14 @@ class OwnSnapshots {
       if (!this.#isLost) return isAwaited ? timeout : 0;
       this.#isLost = false;
       // Without hooks, because one may hang: no page may have fewer numbers than the one before.
-      this.#capture(undefined).then(([snapshot, began]) => this.#onCaptured(snapshot, !isAwaited, began));
+      this.#capture(undefined).then(([bytes, began]) => this.#onCaptured(bytes, !isAwaited, began));
       return timeout;
     }
     this.#longestWait = 0;
     this.#isBusy = true;
-    this.#capture(hookTime(timeout)).then(([snapshot, began]) => {
+    this.#capture(hookTime(timeout)).then(([bytes, began]) => {
       this.#isBusy = this.#isLost = false;
-      this.#onCaptured(snapshot, true, began);
+      this.#onCaptured(bytes, true, began);
     });
     return timeout;
   }
@@ -85,13 +85,13 @@ class OwnSnapshots {
 
   /**
    * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
-   * @returns {Promise<[snapshot: Buffer | undefined, hooksBegan: number]>} never rejected
+   * @returns {Promise<[bytes: Buffer | undefined, hooksBegan: number]>} never rejected
    */
   async #capture(hookTime) {
     let hooksBegan = Infinity;
     try {
       this.#source.startLogFor(this.position);
-      const snapshot = await this.#source.prepare(hookTime, {
+      const bytes = await this.#source.prepare(hookTime, {
         onWaiting: renew => (this.#renewCopies = renew),
         capture: (ahead, began) =>
           timedSection('primary:capture', () => {
@@ -102,7 +102,7 @@ class OwnSnapshots {
             return joined(chunks);
           }),
       });
-      return [snapshot, hooksBegan];
+      return [bytes, hooksBegan];
     } catch (error) {
       debug("the primary's own metrics cannot be captured: %s", error);
       return [undefined, Infinity];
@@ -110,4 +110,4 @@ class OwnSnapshots {
   }
 }
 
-module.exports = { OwnSnapshots, OWN_ID };
+module.exports = { OwnSource, OWN_ID };
