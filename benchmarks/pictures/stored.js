@@ -9,6 +9,7 @@ const prettier = require('prettier');
 const { headlineSpec, roundsSpec } = require('../article/drawing.js');
 const { growthSpec } = require('../cluster/growth-drawing.js');
 const { dashboardSpec } = require('../dashboard/drawing.js');
+const { quantilesSpec } = require('../native-histograms/drawing.js');
 const { soakSpec } = require('../soak/drawing.js');
 const { drawInto } = require('./chart.js');
 
@@ -21,6 +22,7 @@ const PICTURES = {
   workers: { 'benchmark-cluster-workers': growthSpec },
   soak: { soak: soakSpec },
   dashboard: { 'grafana-dashboard': dashboardSpec },
+  quantiles: { 'native-quantiles': quantilesSpec },
 };
 
 /**

@@ -5,6 +5,8 @@ const { SERVICES, requestLabelSets } = require('./traffic');
 
 const DURATION_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SIZE_BOUNDS = [64, 128, 256, 512, 1024, 2048, 4096];
+/** The one native histogram. */
+const NATIVE_HISTOGRAM = 'demo_request_duration_seconds';
 const SAMPLES_PER_DURATION_SERIES = DURATION_BOUNDS.length + 3;
 
 const TABLES = ['accounts', 'addresses', 'carts', 'items', 'orders', 'payments', 'reviews', 'sessions'];
@@ -20,6 +22,7 @@ class ApplicationMetrics {
   #arrivals;
   #inFlight;
   #durations;
+  #allDurations;
   #sizes;
 
   /**
@@ -43,6 +46,12 @@ class ApplicationMetrics {
       help: 'Size of response bodies',
       labelNames: ['service'],
       buckets: SIZE_BOUNDS,
+    });
+    // prom-client knows no native histograms, and has its classic buckets only.
+    this.#allDurations = new client.Histogram({
+      name: NATIVE_HISTOGRAM,
+      help: 'Time from the arrival of a request to the end of its response, of all requests',
+      nativeHistogramBucketFactor: 1.1,
     });
     const others = fillBackgroundMetrics(client);
     this.#durations = new client.Histogram({
@@ -86,6 +95,7 @@ class ApplicationMetrics {
     const { service } = labels;
     this.#inFlight.dec({ service });
     this.#observeDuration(labels, seconds);
+    this.#allDurations.observe(seconds);
     this.#sizes.observe({ service }, bytes);
     this.record.sizes.observe(bytes);
   }
@@ -158,4 +168,4 @@ function pseudoRandom(seed) {
   };
 }
 
-module.exports = { ApplicationMetrics };
+module.exports = { ApplicationMetrics, NATIVE_HISTOGRAM };

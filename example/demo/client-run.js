@@ -1,7 +1,9 @@
 'use strict';
 
+const { NATIVE_HISTOGRAM } = require('./application-metrics');
 const { ClusterProcess } = require('./cluster-process');
 const { LoadGenerator } = require('./load-generator');
+const { quantileBetween, readNativeHistogram } = require('./native-histogram');
 const { runPhase } = require('./phase');
 const { Scraper } = require('./scraper');
 const { readTotals } = require('./totals-check');
@@ -16,7 +18,10 @@ const WARM_UP_SECONDS = 3;
  * @property {number} longestSection milliseconds, see main-thread.js
  */
 
-/** @typedef {import('./phase').PhaseResult & {primary: Primary}} Phase */
+/**
+ * @typedef {import('./phase').PhaseResult & {primary: Primary, nativeP99: number}} Phase nativeP99:
+ *   milliseconds, by the native histogram of the workers; NaN if the library has none
+ */
 
 /**
  * @typedef {object} Measurement
@@ -77,6 +82,7 @@ class ClientRun {
   }
 
   async #phase(name, seconds, scraper) {
+    const bucketsBefore = await this.#readBuckets();
     const before = await this.#readPrimary();
     const { rate } = this.#options;
     const url = this.#cluster.applicationUrl;
@@ -85,7 +91,13 @@ class ClientRun {
     const after = await this.#readPrimary();
     const used = key => after[key] - before[key];
     const primary = { cpu: used('cpu'), mainThreadCpu: used('mainThreadCpu'), seconds: used('at') / 1e3 };
-    return { ...result, primary: { ...primary, longestSection: after.longestSection } };
+    const buckets = await this.#readBuckets();
+    const nativeP99 = buckets ? quantileBetween(bucketsBefore, buckets, 0.99) * 1e3 : NaN;
+    return { ...result, primary: { ...primary, longestSection: after.longestSection }, nativeP99 };
+  }
+
+  #readBuckets() {
+    return readNativeHistogram(this.#cluster.metricsUrl, NATIVE_HISTOGRAM);
   }
 
   async #readPrimary() {

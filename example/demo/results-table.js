@@ -7,6 +7,7 @@ const ROWS = [
   { title: 'errors', text: phase => String(phase.errors) },
   { title: 'P50', text: phase => quantile(phase, 0.5) },
   { title: 'P99', text: phase => quantile(phase, 0.99) },
+  { title: '  in the workers, native', text: ({ nativeP99 }) => optional(nativeP99) },
   { title: 'P99.9', text: phase => quantile(phase, 0.999) },
   { title: 'longest', text: phase => quantile(phase, 1) },
   { title: 'primary: CPU a scrape', text: (phase, unscraped) => cost('cpu', phase, unscraped) },
@@ -58,6 +59,13 @@ function comparisonText(measurements) {
       `primary with ${client.padEnd(widest)}   ${cpu} of CPU per scrape, longest section ${section}`,
     );
   }
+  for (const { client, unscraped, scraped } of measurements) {
+    if (Number.isNaN(scraped.nativeP99)) continue;
+    const values = [unscraped, scraped].map(({ nativeP99 }) => milliseconds(nativeP99));
+    lines.push(
+      `P99 in its workers, from arrival to answer   ${values.join(' and ')}: by a native histogram of ${client}`,
+    );
+  }
   if (measurements.some(({ unscraped }) => p99Of(unscraped) > BUSY_MILLISECONDS)) {
     lines.push('Requests waited without scrapes, too: this machine is busy. Try a lower --rate, or later.');
     if (!Number.isNaN(measurements[0].scraped.primary.mainThreadCpu))
@@ -99,6 +107,10 @@ function medianScrape(scrapes) {
   if (scrapes.length === 0) return '-';
   const sorted = scrapes.map(scrape => scrape.milliseconds).sort((a, b) => a - b);
   return milliseconds(sorted[Math.ceil(sorted.length / 2) - 1]);
+}
+
+function optional(value) {
+  return Number.isNaN(value) ? '-' : milliseconds(value);
 }
 
 function milliseconds(value) {

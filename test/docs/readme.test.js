@@ -14,6 +14,7 @@ const client = require('../..');
 const { codeBlocks } = require('./fixtures/code-blocks');
 const { run, pack, installAlone } = require('../package/fixtures/drop-in-package');
 const { Program, get } = require('../fixtures/program');
+const { familiesOf } = require('../fixtures/protobuf-page');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const { missingPrograms } = require('../fixtures/prometheus-server');
 const { FakeReceiver } = require('../push/fixtures/receiver');
@@ -134,6 +135,25 @@ const CHECKS = {
     assert.match(text, /^http_requests_total\{path="\/"\} 1$/m);
     assert.match(text, /^http_requests_total\{path="other"\} 1$/m);
     assert.match(text, /^http_request_duration_seconds_count 2$/m);
+  },
+  'docs/native-histograms.md: Native histograms': async program => {
+    await get(await portOf(program, 3000));
+    const url = await portOf(program, 3001);
+    assert.match(
+      await textOf(url),
+      /^http_request_duration_seconds_bucket\{le="0.005",status="200"\} [01]$/m,
+    );
+    const accept =
+      'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited';
+    const { headers, body } = await get(url, { accept: `${accept},text/plain;version=0.0.4;q=0.5` });
+    assert.strictEqual(headers['content-type'], client.Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE);
+    const [{ metric }] = familiesOf(body);
+    assert.deepStrictEqual([metric[0].histogram.schema, metric[0].histogram.count], [3, 1]);
+  },
+  'docs/native-histograms.md: Remote write': async (program, gateway, receiver) => {
+    await ends(program);
+    const found = receiver.series.get('backup_file_size_bytes_sum{"instance":"box-1","job":"backup"}');
+    assert.strictEqual(found?.value, 123456);
   },
   'docs/openmetrics.md: OpenMetrics and exemplars': async program => {
     const url = await portOf(program, 3000);

@@ -53,6 +53,9 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
       );
       assert.match(demo.output, /^requests answered +200 +200$/m);
       assert.match(demo.output, /^errors +0 +0$/m);
+      const [, ...native] = /^ {2}in the workers, native +(\S+)(?: ms)? +(\S+)(?: ms)?$/m.exec(demo.output);
+      const isNative = client === 'prom-client-cluster';
+      for (const p99 of native) assert.match(p99, isNative ? /^[1-9\d.]+$/ : /^-$/);
       assert.match(demo.output, /^P99\.9 +[\d.]+ ms +[\d.]+ ms$/m);
       assert.match(demo.output, /^primary: CPU a scrape +- +[\d.]+ ms$/m);
       assert.match(demo.output, /^ {2}of its main thread +- +[\d.]+ ms$/m);

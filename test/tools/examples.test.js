@@ -112,6 +112,19 @@ jobs_processed_total{queue="import",result="done"} 1000
     );
   });
 
+  example('native-histogram.js', async name => {
+    assert.strictEqual(
+      await outputOf(name),
+      `# HELP query_duration_seconds Duration of database queries
+# TYPE query_duration_seconds histogram
+query_duration_seconds_bucket{le="+Inf",query="list"} 1000
+query_duration_seconds_sum{query="list"} 500.5
+query_duration_seconds_count{query="list"} 1000
+# half of the queries took up to 0.50 s, 99 % up to 0.99 s
+`,
+    );
+  });
+
   example('gauge.js', async name => {
     const before = Date.now() / 1000;
     const output = await outputOf(name);

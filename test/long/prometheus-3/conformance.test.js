@@ -4,18 +4,11 @@
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { describe, it } = require('node:test');
+const { PROMETHEUS, skip } = require('./built-prometheus');
 
 const TESTS = path.join(__dirname, '../..');
-
-const [, version] = /^version=(\S+)/m.exec(fs.readFileSync(path.join(__dirname, 'build.sh'), 'utf8'));
-const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
-const PROMETHEUS = path.join(cache, `prom-client-cluster/prometheus-${version}/prometheus`);
-
-const skip = !fs.existsSync(PROMETHEUS) && 'not built: run test/long/prometheus-3/build.sh';
 
 describe('conformance to Prometheus 3', { skip }, () => {
   for (const file of [
