@@ -30,8 +30,8 @@ class OwnSource {
   /**
    * @param {() => Iterable<any>} registries
    * @param {(bytes: Buffer | undefined, isAnswer: boolean, hooksBegan: number) => void} onCaptured gets
-   *   columns and log in memory of their own, undefined if the capture failed; whether scrapes wait for no other one;
-   *   and when its hooks began, see Source.prepare()
+   *   columns and log in memory of their own, undefined if the capture failed; whether scrapes wait for no
+   *   other one; and when its hooks began, see Source.prepare()
    */
   constructor(registries, onCaptured) {
     this.#source = new Source(registries);
