@@ -126,7 +126,7 @@ for (const { protocol, negotiated } of CASES) {
       await cluster.end();
     });
 
-    it('has native histograms, beside classic ones if they have bounds, and until they end', async () => {
+    it('has native histograms, beside classic ones if they have bounds, with exemplars, and until they end', async () => {
       const own = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
       const options = {
         help: 'h',
@@ -141,7 +141,11 @@ for (const { protocol, negotiated } of CASES) {
       for (const metric of metrics) {
         for (let i = 0; i <= 1000; i++) metric.observe(i / 100);
         metric.observe(-5);
-        for (const value of [7, 0.3]) metric.observe({ value, exemplarLabels: { trace_id: String(value) } });
+        for (const value of [7, 0.3]) {
+          metric.observe({ value, exemplarLabels: { trace_id: String(value) } });
+          // A server keeps one exemplar a millisecond of a series.
+          for (const now = Date.now(); Date.now() === now;);
+        }
       }
       const settings = { labels: { instance: 'box-3', job: 'native' }, protocol, nativeHistograms: true };
       const sender = new RemoteWrite(prometheus.writeUrl, settings, own);
@@ -163,6 +167,12 @@ for (const { protocol, negotiated } of CASES) {
         );
       for (const name of names)
         assert.ok(Math.abs((await prometheus.number(`histogram_quantile(0.5, ${name})`)) - 5) < 0.25);
+      const [start, end] = [-60, 60].map(seconds => String(Date.now() / 1000 + seconds));
+      const found = await prometheus.ask('query_exemplars', { query: 'native', start, end });
+      assert.deepStrictEqual(
+        found.flatMap(({ exemplars }) => exemplars.map(({ labels: { trace_id: id } }) => id)),
+        ['7', '0.3'],
+      );
       own.removeSingleMetric('native');
       await sender.push();
       assert.deepStrictEqual(

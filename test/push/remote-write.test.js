@@ -215,6 +215,32 @@ describe('RemoteWrite', () => {
       );
       assert.ok([...to.series.values()].every(({ histogram }) => histogram === undefined));
     });
+
+    it(`version ${protocol} sends the exemplars of a native series in the order of their time, and each once`, async t => {
+      t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
+      registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+      const { metric } = nativeHistogram('native', { enableExemplars: true });
+      const observe = (value, trace) => {
+        t.mock.timers.tick(1000);
+        metric.observe({ labels: { a: 'x' }, value, exemplarLabels: { trace } });
+      };
+      observe(5, 'b');
+      observe(0.1, 'a');
+      const to = await receiver();
+      const push = remoteWrite(to, { protocol, nativeHistograms: true });
+      await push.push();
+      const { exemplars } = to.seriesOf('native')[0];
+      const texts = exemplars.map(each => [each.labels, each.value, each.timestamp]);
+      assert.deepStrictEqual(texts, [
+        [[['trace', 'b']], 5, 1_700_000_001_000],
+        [[['trace', 'a']], 0.1, 1_700_000_002_000],
+      ]);
+      observe(70, 'c');
+      await push.push();
+      assert.deepStrictEqual(to.seriesOf('native')[0].exemplar.labels, [['trace', 'c']]);
+      await push.push();
+      assert.strictEqual(to.seriesOf('native')[0].exemplar, undefined);
+    });
   }
 
   it('version 2.0 sends when a series began to count, unless it does not count; version 1.0 does not', async t => {

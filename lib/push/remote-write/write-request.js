@@ -66,7 +66,9 @@ class WriteRequest {
 
   /**
    * @param {number} timestamp of all samples, milliseconds since the epoch
-   * @param {{series: number, exemplar: number, histogram: number, hasStarts: boolean}} fields
+   * @param {{series: number, exemplar: number, histogram: number, hasStarts: boolean,
+   *   hasLateHistograms: boolean}} fields `hasLateHistograms`: servers read histograms of a series after its
+   *   exemplars, which they drop if the series is new
    */
   constructor(timestamp, fields) {
     this.timestamp = timestamp;
@@ -87,11 +89,17 @@ class WriteRequest {
   add({ row, name, value, start: began, histogram, exemplars, metadata }) {
     const { writer } = this;
     const fields = this.#fields;
-    const start = writer.begin(fields.series);
-    this.writeLabels(labelsOfSeries(row, name));
+    const labels = labelsOfSeries(row, name);
+    let start = writer.begin(fields.series);
+    this.writeLabels(labels);
     const written = fields.hasStarts ? began : 0;
     if (name.isNative) this.#writeHistogram(histogram ?? ENDED_HISTOGRAM, written);
     else this.#writeSample(value, written);
+    if (name.isNative && exemplars !== undefined && fields.hasLateHistograms) {
+      writer.end(start);
+      start = writer.begin(fields.series);
+      this.writeLabels(labels);
+    }
     for (const exemplar of exemplars ?? []) {
       const exemplarStart = writer.begin(fields.exemplar);
       this.writeLabels(exemplar.labels);
@@ -118,7 +126,7 @@ class WriteRequest {
 
   /**
    * @param {number} began 0: not to be written
-   * @returns {Uint8Array} the fields of a sample's times. To encode them takes a fifth of the time of a sample
+   * @returns {Uint8Array} the fields of a sample's times, which take a tenth of the time of a push to encode
    */
   #timesOf(began) {
     if (this.#began !== began) {
@@ -157,7 +165,7 @@ class WriteRequest1 extends WriteRequest {
 
   /** @param {number} timestamp */
   constructor(timestamp) {
-    super(timestamp, { series: 1, exemplar: 3, histogram: 4, hasStarts: false });
+    super(timestamp, { series: 1, exemplar: 3, histogram: 4, hasStarts: false, hasLateHistograms: true });
   }
 
   /** @param {SeriesSample} sample */
@@ -195,7 +203,7 @@ class WriteRequest2 extends WriteRequest {
 
   /** @param {number} timestamp */
   constructor(timestamp) {
-    super(timestamp, { series: 5, exemplar: 4, histogram: 3, hasStarts: true });
+    super(timestamp, { series: 5, exemplar: 4, histogram: 3, hasStarts: true, hasLateHistograms: false });
     this.#symbol('');
   }
 
