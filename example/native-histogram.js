@@ -2,8 +2,8 @@
 
 // A native histogram: nobody chooses its buckets, and they are narrow everywhere. Prometheus gets them in
 // the protobuf format, if it asks for that (docs/native-histograms.md), and computes quantiles of the sum of
-// all processes: histogram_quantile(0.99, sum(rate(query_duration_seconds[5m]))). Text, which is printed here,
-// has the count and the sum.
+// all processes: histogram_quantile(0.99, sum(rate(query_duration_seconds[5m]))). Text, which is printed
+// here, has the count and the sum.
 
 const { Histogram, register } = require('prom-client');
 
