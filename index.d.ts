@@ -359,13 +359,6 @@ export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
   names?: readonly string[];
 }
 
-export interface ClusterMetricsBody {
-  /** A Buffer, if the types of Node.js are installed. */
-  bytes: Bytes;
-  /** Whether the text is pure ASCII. */
-  ascii: boolean;
-}
-
 /** How the cluster's metrics are collected. */
 export interface ClusterState {
   /** Workers that are connected, or were connected and are not part of the retired totals yet. */
@@ -461,10 +454,8 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
-  /**
-   * The same as bytes, which costs the primary's event loop far less. Undefined instead of ''.
-   */
-  clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
+  /** The same as bytes, which costs the primary's event loop far less; empty if there are no metrics. */
+  clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<Bytes>;
 
   /**
    * The state of the workers and of the last scrape. Undefined if this process is neither a primary nor in a
@@ -553,8 +544,8 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   /** The metrics of all threads, as those of metrics(); '' in a thread that does not serve the page. */
   workerMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
-  /** The same as bytes, which are written outside this thread's event loop. Undefined instead of ''. */
-  workerMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
+  /** The same as bytes, which are written outside this thread's event loop; empty instead of ''. */
+  workerMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<Bytes>;
 
   /** The same as the static method. */
   workerCount(): number;
@@ -563,8 +554,14 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   readonly timeout: number;
 
   /**
-   * Releases the threads' metrics. The last release of a thread that serves the page waits for scrapes under
-   * way, and stops its aggregator. That of a thread that has joined makes it leave: its counts stay.
+   * Releases the threads' metrics. The last release of a thread that serves the page stops its aggregator.
+   * That of a thread that has joined makes it leave: its counts stay.
+   */
+  close(): Promise<void>;
+
+  /**
+   * Waits for scrapes under way in a thread that serves the page, and then does what close() does, as in
+   * prom-client's successor. AggregatorRegistry's shutdown() releases nothing.
    *
    * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */

@@ -41,7 +41,7 @@ function scrapingCluster(series) {
     const contentType = library.Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE;
     let bytes = 0;
     const call = async () => {
-      if (client === OURS) bytes = (await aggregator.clusterMetricsBytes({ contentType })).bytes.length;
+      if (client === OURS) bytes = (await aggregator.clusterMetricsBytes({ contentType })).length;
       else bytes = Buffer.byteLength(await aggregator.clusterMetrics());
     };
     try {

@@ -25,7 +25,7 @@ async function compressBodyAsync({ buffer, length }) {
 /** @param {Buffer} bytes */
 function bodyOf(bytes) {
   const memory = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
-  return { buffer: /** @type {ArrayBuffer} */ (memory), length: bytes.length, ascii: false };
+  return { buffer: /** @type {ArrayBuffer} */ (memory), length: bytes.length };
 }
 
 module.exports = { compressBody, compressBodyAsync };

@@ -88,10 +88,10 @@ class PageWriter {
     for (const [i, { file }] of formats.entries()) {
       const body = bodies[i];
       if (file === undefined || spool === undefined || !('buffer' in body)) continue;
-      const { buffer, length, ascii } = body;
+      const { buffer, length } = body;
       try {
         yield* spool.create(file, new Uint8Array(buffer, 0, length));
-        pages[i] = { file, length, ascii };
+        pages[i] = { file, length };
         this.#pool.put(buffer);
       } catch (error) {
         debug('a page cannot be written to a file: %s', error);

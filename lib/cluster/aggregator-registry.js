@@ -22,7 +22,7 @@ const {
   warnIfMissing,
 } = require('./cluster-options');
 const { formatOf } = require('../exposition/formats');
-const { pageText } = require('../exposition/page-bytes');
+const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { timedSection } = require('../event-loop/timed-section');
 const { settledWithin } = require('../event-loop/timers');
 
@@ -111,9 +111,8 @@ class AggregatorRegistry extends Registry {
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
     checkCallOptions(options);
-    const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
-    if (body === undefined) return '';
-    return timedSection('primary:string', () => pageText(body, formatOf(this.contentType)));
+    const page = await this.clusterMetricsBytes({ timeout, selfMetrics });
+    return timedSection('primary:string', () => pageText(page, formatOf(this.contentType)));
   }
 
   /**
@@ -126,20 +125,13 @@ class AggregatorRegistry extends Registry {
    *   the numbers, failures
    * @param {string} [options.contentType] the format, default that of the registry
    * @param {readonly string[]} [options.names] the metrics to show, default all
-   * @returns {Promise<import('../exposition/page-bytes').PageBytes | undefined>} undefined if there are no
-   *   metrics
+   * @returns {Promise<Buffer>} empty if there are no metrics
    * @throws {TypeError} if an option is not valid
    * @throws {Error} as clusterMetrics()
    */
   async clusterMetricsBytes(/** @type {any} */ options) {
     const { format, timeout } = pageRequest(options, this);
-    const primary = primaryOfProcess();
-    const group = groupOfProcess();
-    if (group !== undefined) return group.collect(format, timeout);
-    if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
-    if (!primary.isAlone) return primary.collect(format, timeout);
-    if (ownRegistries(this).length === 0) return undefined;
-    return ownPage(this, format);
+    return pageOrNothing(await pageOf(this, format, timeout));
   }
 
   /**
@@ -263,6 +255,21 @@ class AggregatorRegistry extends Registry {
   static aggregate(lists, contentType) {
     return aggregateJson(lists, contentType);
   }
+}
+
+/**
+ * @param {AggregatorRegistry} registry
+ * @param {import('./wire/scrape-callers').Format} format
+ * @param {number} timeout milliseconds
+ * @returns {Promise<any>} undefined if there are no metrics
+ */
+async function pageOf(registry, format, timeout) {
+  const group = groupOfProcess();
+  if (group !== undefined) return group.collect(format, timeout);
+  const primary = primaryOfProcess();
+  if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
+  if (!primary.isAlone) return primary.collect(format, timeout);
+  return ownRegistries(registry).length === 0 ? undefined : ownPage(registry, format);
 }
 
 /** @returns {import('node:cluster').Cluster} */

@@ -52,12 +52,12 @@ const VARIABLES = {
  *
  * @param {ClusterOptions} options of the program
  * @param {string} [owner] another class that has them
- * @param {ReadonlySet<string>} [names] those that it has
+ * @param {ReadonlySet<string>} [names] those that it has: all others are reported
  * @returns {ClusterOptions}
  * @throws {TypeError} if an option of the program is not valid
  */
 function clusterOptions(options, owner = 'AggregatorRegistry', names = NAMES) {
-  checkOptionNames(owner, options, names);
+  checkOptionNames(owner, options, names, names !== NAMES);
   checkOptions(options);
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   return { ...fromEnvironment(), ...set };

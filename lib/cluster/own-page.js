@@ -55,7 +55,7 @@ const sharedPage = coalesceByRegistry(async (registry, formats) =>
 async function ownPage(registry, { format, nativeFormat = format, gzip, names }) {
   const hasNative = ownRegistries(registry).some(hasNativeHistograms);
   const bytes = await sharedPage(registry, { format: hasNative ? nativeFormat : format, gzip, names });
-  return withFacts({ bytes, ascii: false }, { [HAS_NATIVE]: hasNative });
+  return withFacts(bytes, { [HAS_NATIVE]: hasNative });
 }
 
 module.exports = { ownRegistries, shownRegistries, ownPage };

@@ -1,28 +1,21 @@
 'use strict';
 
+const { isAscii } = require('node:buffer');
+
 /** Property of a page: how many `collect` hooks had failed in all processes by then. */
 const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
 
 /** Property of a page: whether it has native histograms. */
 const HAS_NATIVE = Symbol.for('prom-client-cluster.has-native.v1');
 
+/** Property of an empty page: there are no metrics at all, not only none of those that were asked for. */
+const IS_NOTHING = Symbol.for('prom-client-cluster.is-nothing.v1');
+
 /** @typedef {(readonly [metric: string, count: number])[]} HookFailures */
 
-/** @typedef {{[HOOK_FAILURES]?: HookFailures, [HAS_NATIVE]?: boolean}} PageFacts */
+/** @typedef {{[HOOK_FAILURES]?: HookFailures, [HAS_NATIVE]?: boolean, [IS_NOTHING]?: boolean}} PageFacts */
 
-/**
- * `ascii` means that each byte is one character.
- *
- * @typedef {{bytes: Buffer, ascii: boolean} & PageFacts} PageBytes
- */
-
-/**
- * @param {import('./page').Body} body
- * @returns {PageBytes}
- */
-function pageBytes({ buffer, length, ascii }) {
-  return { bytes: Buffer.from(buffer, 0, length), ascii };
-}
+/** @typedef {Buffer & PageFacts} PageBytes */
 
 /**
  * Adds properties that code which prints or compares the page does not see.
@@ -33,21 +26,28 @@ function pageBytes({ buffer, length, ascii }) {
  * @returns {Page & PageFacts} the same page
  */
 function withFacts(page, facts) {
-  for (const key of [HOOK_FAILURES, HAS_NATIVE]) {
+  for (const key of Object.getOwnPropertySymbols(facts)) {
     Object.defineProperty(page, key, { value: /** @type {any} */ (facts)[key] });
   }
   return page;
 }
 
 /**
- * @param {PageBytes} page
- * @param {import('./formats').Format} format
- * @returns {string} its text; its bytes if the format is not text
+ * @param {PageBytes | undefined} page
+ * @returns {PageBytes} an empty one if there are no metrics
  */
-function pageText({ bytes, ascii }, { isBinary }) {
-  if (isBinary) return /** @type {any} */ (bytes);
-  // Decoding latin1 is several times faster, and the same for pure ASCII.
-  return bytes.toString(ascii ? 'latin1' : 'utf8');
+function pageOrNothing(page) {
+  return page ?? withFacts(Buffer.alloc(0), { [IS_NOTHING]: true });
 }
 
-module.exports = { HOOK_FAILURES, HAS_NATIVE, pageBytes, pageText, withFacts };
+/**
+ * @param {Buffer} bytes
+ * @param {import('./formats').Format} format
+ * @returns {string} its text; the bytes if the format is not text
+ */
+function pageText(bytes, { isBinary }) {
+  if (isBinary) return /** @type {any} */ (bytes);
+  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
+}
+
+module.exports = { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING, pageOrNothing, pageText, withFacts };

@@ -3,7 +3,7 @@
 /**
  * A buffer that nothing else uses; its first `length` bytes are the page.
  *
- * @typedef {{buffer: ArrayBuffer, length: number, ascii: boolean}} Body
+ * @typedef {{buffer: ArrayBuffer, length: number}} Body
  */
 
 // A character of a JavaScript string is at most this many bytes of UTF-8.
@@ -18,7 +18,6 @@ const MAX_BYTES = 2 ** 30;
  */
 class Page {
   #bytes;
-  #characters = 0;
 
   /** @param {number | ArrayBuffer} memory to start with, or how many bytes of it */
   constructor(memory) {
@@ -33,7 +32,6 @@ class Page {
     if (text === '') return;
     this.#reserve(text.length * BYTES_PER_CHARACTER);
     this.length += this.#bytes.write(text, this.length);
-    this.#characters += text.length;
   }
 
   /**
@@ -42,13 +40,11 @@ class Page {
    * @param {Buffer} bytes
    * @param {number} start
    * @param {number} end
-   * @param {number} [characters] of them, default that of ASCII
    */
-  copyFrom(bytes, start, end, characters = end - start) {
+  copyFrom(bytes, start, end) {
     this.#reserve(end - start);
     bytes.copy(this.#bytes, this.length, start, end);
     this.length += end - start;
-    this.#characters += characters;
   }
 
   /**
@@ -64,26 +60,15 @@ class Page {
   /**
    * Removes what was written since some point.
    *
-   * @param {{length: number, characters: number}} position a former `position`
+   * @param {number} length a former `length`
    */
-  cutAt({ length, characters }) {
+  cutAt(length) {
     this.length = length;
-    this.#characters = characters;
-  }
-
-  /** Where the next text is written, for cutAt(). */
-  get position() {
-    return { length: this.length, characters: this.#characters };
   }
 
   /** @returns {Body} what was written */
   get body() {
-    const { buffer } = this.#bytes;
-    return {
-      buffer: /** @type {ArrayBuffer} */ (buffer),
-      length: this.length,
-      ascii: this.length === this.#characters,
-    };
+    return { buffer: /** @type {ArrayBuffer} */ (this.#bytes.buffer), length: this.length };
   }
 
   /**

@@ -22,14 +22,14 @@ function* renderBytes(families, format, memory, onFailure) {
   let text = '';
   let first = true;
   for (const family of families) {
-    const { position } = page;
+    const { length } = page;
     const start = first ? text : text + format.separator;
     try {
       text = yield* writeFamily(family, format, page, start);
       first = false;
     } catch (error) {
       if (onFailure === undefined) throw error;
-      page.cutAt(position);
+      page.cutAt(length);
       onFailure(family, error);
     }
   }
@@ -53,7 +53,7 @@ function* writeFamily(family, format, page, text) {
   }
   for (const piece of format.write(family)) {
     if (typeof piece === 'string') text += piece;
-    else page.copyFrom(piece, 0, piece.length, 0);
+    else page.copyFrom(piece, 0, piece.length);
     if (text.length >= PIECE_CHARACTERS) {
       page.write(text);
       text = '';

@@ -10,7 +10,7 @@ const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS, hasNativeHistograms } = require(
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { PROTOBUF, formatOf, contentTypesOf, haveExemplars } = require('../exposition/formats');
-const { HOOK_FAILURES, HAS_NATIVE } = require('../exposition/page-bytes');
+const { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
@@ -171,10 +171,10 @@ class MetricsEndpoint {
       nativeContentType: native.chosen,
       names,
     });
-    if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
+    if (page[IS_NOTHING]) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
     this.#reportHooks(page[HOOK_FAILURES]);
     const { chosen, vary } = page[HAS_NATIVE] ? native : classic;
-    return responseOf(200, chosen, vary, page.bytes, { gzip });
+    return responseOf(200, chosen, vary, page, { gzip });
   }
 
   /**

@@ -17,22 +17,26 @@ const MAX_EDITS_OF_SHORT_NAME = 1;
  * @param {string} owner of the options, as the program names it
  * @param {unknown} options
  * @param {ReadonlySet<string>} known names of the options that exist
+ * @param {boolean} [reportsAll] also those that resemble no known one
  */
-function checkOptionNames(owner, options, known) {
+function checkOptionNames(owner, options, known, reportsAll) {
   if (typeof options !== 'object' || options === null) return;
-  for (const name of Object.keys(options)) if (!known.has(name)) reportIfMisspelt(owner, name, known);
+  for (const name of Object.keys(options))
+    if (!known.has(name)) reportIfMisspelt(owner, name, known, reportsAll);
 }
 
 /**
  * @param {string} owner of the options, as the program names it
  * @param {string} name that is not among the known ones
  * @param {ReadonlySet<string>} known
+ * @param {boolean} [reportsAll]
  */
-function reportIfMisspelt(owner, name, known) {
+function reportIfMisspelt(owner, name, known, reportsAll = false) {
   if (isProduction()) return;
   const meant = nearest(name, known);
-  if (meant === undefined) return;
-  adviseOnce(`option ${name}`, `${owner} has no option \`${name}\`: did you mean \`${meant}\`?`);
+  if (meant === undefined && !reportsAll) return;
+  const advice = meant === undefined ? '' : `: did you mean \`${meant}\`?`;
+  adviseOnce(`option ${name}`, `${owner} has no option \`${name}\`${advice}`);
 }
 
 /**

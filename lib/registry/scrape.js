@@ -76,11 +76,11 @@ async function scrapeText(registry) {
     await compact(started);
     return joinFamilies(texts, format);
   }
-  const [{ buffer, length, ascii }] = await writeInSlices(started, [{ format: format.name }]);
+  const [{ buffer, length }] = await writeInSlices(started, [{ format: format.name }]);
   await turn();
   // Not concatenated from pieces: V8 would defer the copying to one long pause at the end.
   const page = Buffer.from(buffer, 0, length);
-  return format.isBinary ? /** @type {any} */ (page) : page.toString(ascii ? 'latin1' : 'utf8');
+  return format.isBinary ? /** @type {any} */ (page) : page.toString();
 }
 
 /**

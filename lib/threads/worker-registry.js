@@ -18,7 +18,7 @@ const {
 const { groupOfProcess } = require('../cluster/group-of-process');
 const { JOINED, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { formatOf } = require('../exposition/formats');
-const { pageText } = require('../exposition/page-bytes');
+const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
 
@@ -101,7 +101,6 @@ class WorkerRegistry extends Registry {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
     checkCallOptions(options);
     const page = await this.workerMetricsBytes({ timeout, selfMetrics });
-    if (page === undefined) return '';
     return pageText(page, formatOf(this.contentType));
   }
 
@@ -114,18 +113,17 @@ class WorkerRegistry extends Registry {
    * @param {boolean} [options.selfMetrics] add metrics about the scrape itself
    * @param {string} [options.contentType] the format, default that of the registry
    * @param {readonly string[]} [options.names] the metrics to show, default all
-   * @returns {Promise<import('../exposition/page-bytes').PageBytes | undefined>} undefined in a thread that
-   *   does not serve the page
+   * @returns {Promise<Buffer>} empty if there are no metrics, and in a thread that does not serve the page
    * @throws {TypeError} if an option is not valid
    */
   async workerMetricsBytes(/** @type {any} */ options) {
     const { format, timeout } = pageRequest(options, this);
     const threads = processState().threads;
-    if (threads === undefined) return undefined;
+    if (threads === undefined) return pageOrNothing(undefined);
     const page = pageOf(threads, format, timeout);
     threads.scrapes.add(page);
     try {
-      return await page;
+      return pageOrNothing(await page);
     } finally {
       threads.scrapes.delete(page);
     }
@@ -159,9 +157,20 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * Releases the threads' metrics. In a thread that serves the page, the last release waits for scrapes under
-   * way, and stops following the threads. In a thread that has joined, the last one publishes what was
-   * recorded so far, and the thread leaves: its counts stay on the page.
+   * Releases the threads' metrics. In a thread that serves the page, the last release stops following the
+   * threads. In a thread that has joined, the last one publishes what was recorded so far, and the thread
+   * leaves: its counts stay on the page.
+   *
+   * @returns {Promise<void>}
+   */
+  async close() {
+    await this.shutdown(0);
+  }
+
+  /**
+   * Waits for scrapes under way in a thread that serves the page, and then does what close() does, as in
+   * prom-client's successor: AggregatorRegistry's shutdown() releases nothing. There is nothing to save: the
+   * numbers of threads are in shared memory.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout

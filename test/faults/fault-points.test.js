@@ -50,7 +50,7 @@ describe('a worker that is killed while it is scraped', { skip }, () => {
       const pid = await cluster().run(({ cluster }, id) => cluster.workers[id].process.pid, id);
       fs.writeFileSync(plan, JSON.stringify({ stage, pid, workerId: id }));
       const during = await cluster().run(async ({ aggregator, require }) => {
-        const { bytes } = await aggregator.clusterMetricsBytes();
+        const bytes = await aggregator.clusterMetricsBytes();
         require('./fault-points').reach('page received');
         return bytes.toString();
       });

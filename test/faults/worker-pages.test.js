@@ -92,7 +92,7 @@ it('the page from a worker is written in slices in place, and any copy of the pa
       const gzipped = await new second.AggregatorRegistry({ timeout: 60_000 }).clusterMetricsBytes({
         gzip: true,
       });
-      const texts = [await state.page(), require('node:zlib').gunzipSync(gzipped.bytes).toString()];
+      const texts = [await state.page(), require('node:zlib').gunzipSync(gzipped).toString()];
       return [texts, state.messages.filter(({ file }) => file).length];
     },
     copy,

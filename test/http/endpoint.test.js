@@ -452,8 +452,7 @@ describe('a scrape that fails', () => {
     const registry = {
       contentType: TEXT,
       metrics() {},
-      clusterMetricsBytes: async () =>
-        withFacts({ bytes: Buffer.from('a 1\n'), ascii: true }, { [HOOK_FAILURES]: failures }),
+      clusterMetricsBytes: async () => withFacts(Buffer.from('a 1\n'), { [HOOK_FAILURES]: failures }),
     };
     const handler = metricsHandler(registry, { onError });
     const [a, b] = [
@@ -548,7 +547,7 @@ describe('a process that is in no cluster', () => {
       formats: BOTH,
     });
     assert.strictEqual(some.contentType, OPENMETRICS);
-    assert.strictEqual((await aggregator.clusterMetricsBytes({ gzip: true })).bytes[0], 0x1f);
+    assert.strictEqual((await aggregator.clusterMetricsBytes({ gzip: true }))[0], 0x1f);
     assert.strictEqual(aggregator.clusterState().aggregator, 'none', 'no thread was started');
   });
 
@@ -573,7 +572,7 @@ describe('a process that is in no cluster', () => {
   it('an AggregatorRegistry of a single process answers with status 503 if it has no metrics, 500 if a collect hook fails', async () => {
     AggregatorRegistry.setRegistries([new Registry()]);
     assert.strictEqual(await aggregator.clusterMetrics(), '');
-    assert.strictEqual(await aggregator.clusterMetricsBytes(), undefined);
+    assert.deepStrictEqual(await aggregator.clusterMetricsBytes(), Buffer.alloc(0));
     const onError = () => {};
     const { status, text } = await scrape(aggregator, { onError });
     assert.deepStrictEqual(

@@ -122,7 +122,7 @@ describe('metricsResponse()', () => {
       metrics() {},
       clusterMetricsBytes: async options => {
         asked.push(options);
-        return { bytes: Buffer.from('x 1\n') };
+        return Buffer.from('x 1\n');
       },
     };
     const headers = { 'x-prometheus-scrape-timeout-seconds': '1' };

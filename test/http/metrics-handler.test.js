@@ -8,6 +8,7 @@ const { gunzipSync } = require('node:zlib');
 const express = require('express');
 const { get: fetchBytes } = require('../fixtures/program');
 const { Registry, Counter, metricsHandler } = require('../..');
+const { pageOrNothing } = require('../../lib/exposition/page-bytes');
 const { UNAVAILABLE, unavailable } = require('../../lib/registry/unavailable');
 
 /** A registry with a name that takes more bytes than characters. */
@@ -63,7 +64,7 @@ function fakeCluster({ bytes = Buffer.from('x 1\n'), ...rest } = {}) {
     metrics: () => assert.fail('metrics() was called, which is the text of the primary only'),
     clusterMetricsBytes: async options => {
       asked.push(options);
-      return bytes === undefined ? undefined : { bytes, ascii: true };
+      return bytes;
     },
     ...rest,
   };
@@ -266,7 +267,7 @@ test('a cluster with nothing to show is answered with status 503 and its reason'
     [undefined, 'There are no metrics.\n'],
     ['There are no workers.', 'There are no workers.\n'],
   ]) {
-    const nothing = { clusterMetricsBytes: async () => undefined, [UNAVAILABLE]: reason };
+    const nothing = { clusterMetricsBytes: async () => pageOrNothing(undefined), [UNAVAILABLE]: reason };
     const failure = { clusterMetricsBytes: () => Promise.reject(unavailable('secret', reason)) };
     for (const outcome of reason === undefined ? [nothing] : [nothing, failure]) {
       const { req, res, written } = fakeExchange({ headers: { 'accept-encoding': 'gzip' } });

@@ -408,10 +408,7 @@ describe('WorkerRegistry', () => {
       contentType: Registry.OPENMETRICS_CONTENT_TYPE,
       names: ['jobs_total'],
     });
-    assert.equal(
-      page?.bytes.toString(),
-      '# HELP jobs h\n# TYPE jobs counter\njobs_total{kind="a"} 2\n# EOF\n',
-    );
+    assert.equal(page.toString(), '# HELP jobs h\n# TYPE jobs counter\njobs_total{kind="a"} 2\n# EOF\n');
     const response = await client.metricsResponse(registry, new Request('http://localhost/metrics'));
     assert.equal(response.status, 200);
     assert.match(await response.text(), /^plain_total 1$/m);
@@ -761,8 +758,23 @@ describe('WorkerRegistry', () => {
     await registry.shutdown();
     // This one does not serve, whatever its options are.
     registry = new WorkerRegistry(/** @type {any} */ (options), false);
-    assert.equal(await registry.workerMetricsBytes({ selfMetrics: true }), undefined);
+    assert.deepEqual(await registry.workerMetricsBytes({ selfMetrics: true }), Buffer.alloc(0));
     assert.throws(() => new WorkerRegistry(/** @type {any} */ (register)), /Content type .* is unsupported/);
+  });
+
+  it('WorkerRegistry reports options that it does not have, and close() releases as shutdown() does', async t => {
+    const warnings = t.mock.method(process, 'emitWarning', () => {});
+    await registry.shutdown();
+    registry = new WorkerRegistry({ directory: '/tmp', group: 'x', timout: 1, retiredMaxAge: 5 });
+    assert.deepEqual(
+      warnings.mock.calls.map(({ arguments: [text] }) => text),
+      ['directory`', 'group`', 'timout`: did you mean `timeout`?'].map(
+        text => `WorkerRegistry has no option \`${text}`,
+      ),
+    );
+    assert.notEqual(await registry.workerMetrics({ selfMetrics: true }), '');
+    await Promise.all([registry.close(), registry.close()]);
+    assert.equal(await registry.workerMetrics({ selfMetrics: true }), '');
   });
 
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {

@@ -117,14 +117,13 @@ class PageRequests {
     /** @type {Bytes | PageFile | undefined} */
     const page = collected;
     if (page === undefined) return undefined;
-    const facts = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] || undefined };
-    const fields = { ascii: page.ascii, ...facts };
+    const fields = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] || undefined };
     if ('file' in page) {
       if (!isOnline(worker)) this.#supervisor.discard(page.file);
       return { file: page.file, bytes: page.length, ...fields };
     }
-    if (page.bytes.length > MAX_BYTES_IN_MESSAGE) throw unavailable(TOO_LONG);
-    return { page: page.bytes.toString('base64'), ...fields };
+    if (page.length > MAX_BYTES_IN_MESSAGE) throw unavailable(TOO_LONG);
+    return { page: page.toString('base64'), ...fields };
   }
 }
 

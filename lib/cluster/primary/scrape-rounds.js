@@ -12,7 +12,7 @@ const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/
 const { ThreadLostError } = require('./thread-backend');
 const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
-const { HOOK_FAILURES, HAS_NATIVE, pageBytes, withFacts } = require('../../exposition/page-bytes');
+const { HOOK_FAILURES, HAS_NATIVE, withFacts } = require('../../exposition/page-bytes');
 const { Batches } = require('../../event-loop/batches');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -305,7 +305,7 @@ class ScrapeRounds {
     const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
     const facts = { [HOOK_FAILURES]: hookFailures(result.state), [HAS_NATIVE]: result.hasNative };
     (result.bodies ?? []).forEach((body, i) => {
-      const page = withFacts('buffer' in body ? pageBytes(body) : body, facts);
+      const page = withFacts('buffer' in body ? Buffer.from(body.buffer, 0, body.length) : body, facts);
       for (const caller of holders[i]) {
         const isAwaited = caller.resolve(page);
         if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);

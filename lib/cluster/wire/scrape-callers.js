@@ -21,7 +21,7 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
  */
 /** @typedef {import('../../push/push-senders').BuiltPush} BuiltPush */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} Bytes */
-/** @typedef {{file: string, length: number, ascii: boolean}} PageFile a page in a file */
+/** @typedef {{file: string, length: number}} PageFile a page in a file */
 
 /** A caller and the promise that it holds. */
 class ScrapeCaller {

@@ -144,7 +144,7 @@ class ClusterPages {
    * @param {any} message of type PAGE
    * @returns {Promise<PageBytes | undefined>}
    */
-  async #pageIn({ pageId, file, bytes, page, ascii, hookFailures, hasNative, error, reason }) {
+  async #pageIn({ pageId, file, bytes, page, hookFailures, hasNative, error, reason }) {
     if (typeof error === 'string')
       throw typeof reason === 'string' ? unavailable(error, reason) : new Error(error);
     const isFile = isPageNameOf(file, this.#link.id, pageId);
@@ -152,7 +152,7 @@ class ClusterPages {
     const content = isFile ? await this.#readFile(file, bytes) : Buffer.from(page, 'base64');
     const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
     const facts = { [HOOK_FAILURES]: failures, [HAS_NATIVE]: hasNative === true };
-    return withFacts({ bytes: content, ascii: ascii === true }, facts);
+    return withFacts(content, facts);
   }
 
   /**

@@ -68,7 +68,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       [undefined, 'none', { pid: process.pid, id }],
     );
     const format = { format: 'text', gzip: false, selfMetrics: false };
-    const { bytes } = await group.collect(format, 60_000);
+    const bytes = await group.collect(format, 60_000);
     assert.match(bytes.toString(), /^c_total 3$/m);
     captures = 0;
     const startedAt = performance.now();
@@ -203,7 +203,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       () => void join(answer),
     );
     await until(() => group.state().group.members === 2, 'the other one is linked');
-    const { bytes } = await group.collect({ format: 'text', gzip: false, selfMetrics: false }, 60_000);
+    const bytes = await group.collect({ format: 'text', gzip: false, selfMetrics: false }, 60_000);
     assert.match(bytes.toString(), /^m_total 7$/m);
     await group.primary.close();
   });
@@ -228,7 +228,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
         (async () => {
           for (let i = 0; i < 3; i++) {
             counter.inc();
-            const { bytes } = await group.collect({ format: 'text' }, 60_000);
+            const bytes = await group.collect({ format: 'text' }, 60_000);
             console.log(bytes.toString().split('\\n').at(-2));
           }
           process.exit();

@@ -151,7 +151,7 @@ describe('the link to the leader', () => {
     const { page } = await request();
     answer(earlierId, 'of another format');
     answer(pageIds()[0], 'a 1');
-    assert.equal((await page).bytes.toString(), 'a 1');
+    assert.equal((await page).toString(), 'a 1');
   });
 
   it('does not keep the pages that it has delivered', async t => {

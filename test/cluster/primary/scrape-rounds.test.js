@@ -43,7 +43,7 @@ async function finishRender(index = 0, again = []) {
 
 function bodyOf(text) {
   const { buffer, length } = Buffer.from(new TextEncoder().encode(text).buffer);
-  return { buffer, length, ascii: true };
+  return { buffer, length };
 }
 
 describe('rounds that are closed', () => {
@@ -68,7 +68,7 @@ describe('the callers of a round', () => {
     t.mock.timers.tick(5000);
     await leaves;
     await finishRender();
-    assert.equal((await patient).bytes.toString(), 'OpenMetrics');
+    assert.equal((await patient).toString(), 'OpenMetrics');
   });
 });
 
@@ -84,7 +84,7 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   await leaves;
   renders[0].resolve({
     again: [],
-    bodies: names.map(file => ({ file, length: 4, ascii: true })),
+    bodies: names.map(file => ({ file, length: 4 })),
     state: NO_FAILURES,
   });
   assert.equal((await inTime).file, 'in time');
@@ -107,7 +107,7 @@ it('the file of a page is removed before the page is written again, or if the th
   cluster.generation = () => generation;
   attempt = async file => {
     if (generation === 0) generation++;
-    return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: false, state: NO_FAILURES };
+    return { again: [], bodies: [{ file, length: 4 }], isEmpty: false, state: NO_FAILURES };
   };
   assert.equal((await rounds.collect({ ...TEXT, file: 'repeated' }, 5000)).file, 'repeated');
   assert.deepEqual(events, ['repeated written', 'repeated removed', 'repeated written']);
@@ -134,7 +134,7 @@ it('an aggregator that was replaced while a round waited: workers are asked agai
   await whenAsked(2);
   rounds.settle(1, true);
   await finishRender();
-  assert.equal((await caller).bytes.toString(), 'text');
+  assert.equal((await caller).toString(), 'text');
   assert.equal(renders.length, 1);
 });
 
@@ -146,7 +146,7 @@ describe('a caller whose time is up', () => {
     cluster.render = async ([{ file }]) => {
       return {
         again: [],
-        bodies: [{ file, length: 4, ascii: true }],
+        bodies: [{ file, length: 4 }],
         isEmpty: file !== 'incomplete',
         state: NO_FAILURES,
       };
@@ -191,7 +191,7 @@ describe('callers who want some metrics', () => {
     const settled = Promise.allSettled(callers);
     await finishRender();
     assert.equal(renders[0].formats.length, 11);
-    assert.equal((await whole).bytes.toString(), 'text');
+    assert.equal((await whole).toString(), 'text');
     const results = await settled;
     const refused = results.flatMap(({ reason }, i) => (reason === undefined ? [] : [i]));
     assert.deepEqual(refused, [10, 11]);
@@ -283,6 +283,6 @@ describe('a worker that is waited for a shorter time than the callers wait', () 
     assert.equal(renders.length, 0);
     t.mock.timers.tick(1);
     await finishRender();
-    assert.equal((await caller).bytes.toString(), 'text');
+    assert.equal((await caller).toString(), 'text');
   });
 });

@@ -52,7 +52,7 @@ describe('deadlines', () => {
         process.on('warning', ({ name }) => warnings.push(name));
         return aggregator
           .clusterMetricsBytes({ timeout: 2 ** 40 })
-          .then(({ bytes }) => ({ warnings, text: bytes.toString() }));
+          .then(page => ({ warnings, text: page.toString() }));
       });
       // The scrape waits for the hook of the worker, too: neither has run out of time at once.
       await cluster.inWorker(2, ({ state }) => {

@@ -170,8 +170,8 @@ describe('self-metrics of a cluster', () => {
         aggregator.clusterMetrics({ selfMetrics: true }),
         aggregator.clusterMetrics({ selfMetrics: false }),
         aggregator.clusterMetrics(() => {}),
-        aggregator.clusterMetricsBytes().then(({ bytes }) => bytes.toString()),
-        aggregator.clusterMetricsBytes({ selfMetrics: true }).then(({ bytes }) => bytes.toString()),
+        aggregator.clusterMetricsBytes().then(page => page.toString()),
+        aggregator.clusterMetricsBytes({ selfMetrics: true }).then(page => page.toString()),
       ]);
     });
     assert.deepEqual(asked.map(has), [false, true, false, false, false, true]);

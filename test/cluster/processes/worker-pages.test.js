@@ -56,7 +56,7 @@ describe('the page from a worker', () => {
     });
     assert.deepEqual(
       messages.map(message => Object.keys(message)),
-      [['type', 'pageId', 'file', 'bytes', 'ascii']],
+      [['type', 'pageId', 'file', 'bytes']],
     );
     assert.match(messages[0].file, /^w1-p\d+-[0-9a-f]{24}\.page$/);
     assert.deepEqual(pagesIn(cluster().spool), []);

@@ -31,14 +31,14 @@ it('a caller with a short timeout does not wait for those with a long one', { ti
   pages.receive({ pages: true, directory: '' });
   /** @param {any} request */
   function answer({ pageId }, text = '') {
-    pages.receive({ type: PAGE, pageId, page: Buffer.from(text).toString('base64'), ascii: true });
+    pages.receive({ type: PAGE, pageId, page: Buffer.from(text).toString('base64') });
   }
   const patient = [pages.page(FORMAT, 60_000), pages.page(FORMAT, 60_000)];
   const hasty = [pages.page(FORMAT, 8000), pages.page(FORMAT, 9000)];
-  for (const page of await Promise.all(hasty)) assert.equal(page?.bytes.toString(), 'last known numbers');
+  for (const page of await Promise.all(hasty)) assert.equal(page?.toString(), 'last known numbers');
   assert.equal(long.length, 1);
   answer(long[0], 'new numbers');
-  for (const page of await Promise.all(patient)) assert.equal(page?.bytes.toString(), 'new numbers');
+  for (const page of await Promise.all(patient)) assert.equal(page?.toString(), 'new numbers');
 });
 
 it('a caller is refused at once if the primary is gone, also if the same page was requested a moment ago', async t => {

@@ -259,12 +259,9 @@ new AggregatorRegistry({ timout: 100 });
 // @ts-expect-error: not an option
 new AggregatorRegistry(prometheusContentType, { dir: '/tmp' });
 async function scrape(): Promise<void> {
-  const body = await cluster.clusterMetricsBytes({ gzip: true, timeout: 100 });
   // A Buffer, since the types of Node.js are there.
-  const latin1: string | undefined = body?.bytes.toString('latin1');
-  const buffer: Buffer | undefined = body?.bytes;
-  // @ts-expect-error: there may be no worker
-  body.bytes;
+  const buffer: Buffer = await cluster.clusterMetricsBytes({ gzip: true, timeout: 100 });
+  const latin1: string = buffer.toString('latin1');
   await cluster.clusterMetricsBytes();
   const milliseconds: number = cluster.timeout;
   const unresponsive: number | undefined = cluster.clusterState()?.unresponsive;

@@ -10,7 +10,6 @@ import {
   AggregatorRegistryOptions,
   Bytes,
   Charset,
-  ClusterMetricsBody,
   ClusterMetricsBytesOptions,
   ClusterMetricsOptions,
   ClusterRegistry,
@@ -190,13 +189,12 @@ const threadOptions: WorkerRegistryOptions = {
 };
 const threads = new WorkerRegistry(prometheusContentType, true, threadOptions);
 const threadPage: Promise<string> = threads.workerMetrics({ selfMetrics: true });
-const threadBytes: Promise<ClusterMetricsBody | undefined> = threads.workerMetricsBytes({ gzip: true });
+const threadBytes: Promise<Bytes> = threads.workerMetricsBytes({ gzip: true });
 const threadCount: number = threads.workerCount() + WorkerRegistry.workerCount();
 const scrape: ClusterMetricsOptions = { selfMetrics: true, timeout: 1000 };
 const text: Promise<string> = cluster.clusterMetrics(scrape);
 const scrapeOfBytes: ClusterMetricsBytesOptions = { ...scrape, gzip: true };
-const body: Promise<ClusterMetricsBody | undefined> = cluster.clusterMetricsBytes(scrapeOfBytes);
-const bytes: Promise<Bytes | undefined> = body.then(result => result?.bytes);
+const bytes: Promise<Bytes> = cluster.clusterMetricsBytes(scrapeOfBytes);
 const state: ClusterState | undefined = cluster.clusterState();
 const textFormats: readonly MetricsFormat[] = ['text', 'openmetrics'];
 const shownWith: MetricsHandlerOptions = {

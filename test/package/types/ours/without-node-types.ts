@@ -3,6 +3,6 @@
 import { AggregatorRegistry, Bytes, Pushgateway, metricsHandler, register } from 'prom-client';
 
 const bytes: Bytes = new Uint8Array(1);
-new AggregatorRegistry().clusterMetricsBytes().then(body => body?.bytes.byteLength);
+new AggregatorRegistry().clusterMetricsBytes().then(bytes => bytes.byteLength);
 metricsHandler(register);
 new Pushgateway('http://127.0.0.1:9091', register);
