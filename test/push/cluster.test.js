@@ -106,6 +106,37 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       });
     }
 
+    it('has native histograms if it is told to, and since when series count, also when a worker has ended', async () => {
+      const begun = Math.floor(Date.now() / 1000) * 1000;
+      const observe = ({ client }, values) => {
+        const options = { buckets: [], nativeHistogramBucketFactor: 2, labelNames: ['kind'] };
+        const metric = new client.Histogram({ name: 'native', help: 'h', ...options });
+        for (const value of values) metric.observe({ kind: 'a' }, value);
+      };
+      const id = await cluster.fork();
+      await cluster.inWorker(id, observe, [1, 3, -2]);
+      await cluster.inWorker(1, observe, [3, 3, 0]);
+      const expected = {
+        ...{ count: 6, schema: 0, zeroThreshold: 2 ** -128, zeroCount: 1 },
+        ...{ positive: { indices: [0, 2], counts: [1, 3] }, negative: { indices: [1], counts: [1] } },
+      };
+      const starts = [];
+      const check = () => {
+        const [native, ...others] = shared.receiver.seriesOf('native');
+        assert.deepStrictEqual([native.histogram, native.value, others], [expected, 8, []]);
+        starts.push(native.start, shared.receiver.seriesOf('requests_total')[0].start);
+      };
+      await push(cluster, shared.url, { labels, protocol: '2.0', nativeHistograms: true });
+      check();
+      await cluster.run(($, worker) => $.cluster.workers[worker].disconnect(), id);
+      await cluster.gone(id);
+      await push(cluster);
+      check();
+      assert.deepStrictEqual(starts.slice(2), starts.slice(0, 2));
+      assert.ok(starts[0] >= begun && starts[0] <= Date.now() && starts[1] <= starts[0], starts.join());
+      await cluster.inWorker(1, ({ client: { register } }) => register.removeSingleMetric('native'));
+    });
+
     it('a series of a worker that has ended gets a stale marker, unless others have it', async () => {
       const id = await cluster.fork();
       await cluster.inWorker(id, ({ client }) => {
