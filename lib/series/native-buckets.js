@@ -262,6 +262,13 @@ class NativeBuckets {
    */
   clear(row) {
     this.#start(row);
+    const { words, numbers, at } = this.#headOf(row);
+    const isEmpty = words[at + POPULATED] === 0 && numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0;
+    // A new row is so: to write it takes most of the time of a new label set.
+    const hasOptions =
+      words[at + SCHEMA] === this.schema &&
+      numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD] === this.zeroThreshold;
+    if (isEmpty && hasOptions) return;
     this.#rewrite(this.#headOf(row), this.#empty());
   }
 
