@@ -96,6 +96,34 @@ for (const { protocol, negotiated } of CASES) {
       }
     });
 
+    const knowsNoStarts = negotiated !== '2.0' && 'version 1.0 has no start timestamps';
+    it('counts from zero what began between two pushes', { skip: knowsNoStarts }, async t => {
+      const server = await PrometheusServer.startReceiver('created-timestamp-zero-ingestion');
+      t.after(() => server.stop());
+      const own = new Registry();
+      const options = { help: 'h', nativeHistogramBucketFactor: 1.1, buckets: [], registers: [own] };
+      new Gauge({ name: 'gauge', help: 'h', registers: [own] }).set(3);
+      new Summary({ name: 'summary', help: 'h', percentiles: [0.5], registers: [own] }).observe(3);
+      new Counter({ name: 'counter', help: 'h', registers: [own] }).inc(3);
+      new Histogram({ name: 'native', ...options }).observe(3);
+      // After the second in which they began.
+      while (Date.now() % 1000 < 10);
+      await new RemoteWrite(server.writeUrl, { labels, nativeHistograms: true }, own).push();
+      for (const [name, expected] of [
+        ['gauge', ['3']],
+        ['summary', ['3']],
+        ...['counter', 'summary_sum', 'native'].map(name => [name, ['0', '3']]),
+      ]) {
+        const [{ values, histograms }] = (await server.ask('query', { query: `${name}[5m]` })).result;
+        const found = values ?? histograms.map(([time, { sum }]) => [time, sum]);
+        assert.deepStrictEqual(
+          found.map(([, value]) => value),
+          expected,
+          name,
+        );
+      }
+    });
+
     it('has the values of the page of a cluster', async t => {
       // Once per server.
       if (protocol !== undefined) return;
