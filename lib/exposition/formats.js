@@ -5,7 +5,6 @@
 const { inspect } = require('util');
 const { isCounter } = require('../series/layouts');
 const { textFormat } = require('./text-format');
-const { PROTOBUF } = require('./protobuf-format');
 
 /** @typedef {import('./text-format').Family} Family */
 
@@ -50,6 +49,20 @@ const OPENMETRICS = textFormat({
   familyName: (name, type) => (isCounter(type) ? baseName(name) : name),
   sampleName: (name, type) => (isCounter(type) ? `${baseName(name)}_total` : name),
 });
+
+/** @type {Format} Most programs never write it, and do not load what does. */
+const PROTOBUF = {
+  name: 'protobuf',
+  contentType: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
+  isBinary: true,
+  hasExemplars: true,
+  separator: '',
+  ending: '',
+  emptyPage: '',
+  familyName: name => name,
+  sampleName: name => name,
+  write: family => require('./protobuf-format').writeFamily(family),
+};
 
 /** @type {Format[]} */
 const FORMATS = [TEXT, OPENMETRICS, PROTOBUF];

@@ -18,15 +18,15 @@ const { takesLong } = require('./text-format');
 /** @typedef {import('../series/native-buckets').Buckets} NativeBuckets */
 /** @typedef {import('./label-text').LabelPair} LabelPair */
 
-const CONTENT_TYPE =
-  'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
-
 // Some 60 series with ten buckets each: 0.1 ms.
 const PIECE_BYTES = 16_384;
 
 const FIRST_BYTES = 1024;
 
 const NOTHING = Buffer.alloc(0);
+
+/** Names of samples, those of counters too. */
+const AS_THEY_ARE = { sampleName: (/** @type {string} */ name) => name };
 
 const SUMMARY = 2;
 const HISTOGRAM = 4;
@@ -145,7 +145,7 @@ function sampleWriter(family) {
   const messages = new Map();
   /** @type {Message} */
   let last;
-  const read = sampleReader(family, PROTOBUF, {
+  const read = sampleReader(family, AS_THEY_ARE, {
     nameOf: name => {
       let message = messages.get(name);
       if (message === undefined) messages.set(name, (message = new Message(name, family, type)));
@@ -319,18 +319,4 @@ function writeLabel(writer, name, value) {
   writer.end(start);
 }
 
-/** @type {import('./formats').Format} */
-const PROTOBUF = {
-  name: 'protobuf',
-  contentType: CONTENT_TYPE,
-  isBinary: true,
-  hasExemplars: true,
-  separator: '',
-  ending: '',
-  emptyPage: '',
-  familyName: name => name,
-  sampleName: name => name,
-  write: writeFamily,
-};
-
-module.exports = { PROTOBUF };
+module.exports = { writeFamily };

@@ -10,9 +10,11 @@ const { gunzipSync } = require('node:zlib');
 
 const { startCluster, parseText, until } = require('../../fixtures/cluster-harness.js');
 const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
+const { familiesOf } = require('../../fixtures/protobuf-page.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const skipReader = process.env.REQUIRE_ALL !== '1' && missingReader();
+const TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
 const counting = {
@@ -251,5 +253,93 @@ describe('metricsHandler of a cluster that aggregates in place', () => {
     const page = await cluster.text({ selfMetrics: true });
     assert.match(page, /^prom_client_cluster_in_place\{reason="option"\} 1$/m);
     await cluster.end();
+  });
+});
+
+describe('native histograms of a cluster', () => {
+  const accept =
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+  const PROTOBUF =
+    'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
+  const cluster = sharedCluster({
+    worker: counting,
+    workers: 1,
+  });
+  const native = {
+    start: ({ client, cluster, state }) => {
+      const options = { help: 'h', buckets: [], nativeHistogramBucketFactor: 2, labelNames: ['worker'] };
+      state.durations = new client.Histogram({ name: 'durations', ...options });
+      for (const worker of ['all', cluster.worker.id])
+        for (const value of [1, 3, 3]) state.durations.observe({ worker }, value);
+    },
+  };
+  const nativeRow = body => {
+    const { metric } = familiesOf(body).find(({ name }) => name === 'durations');
+    return metric.find(({ labels }) => labels.worker === 'all').histogram;
+  };
+  const typeAndVary = ({ headers }) => [headers['content-type'], headers.vary];
+
+  it('a scraper that prefers protobuf gets it from the first page on that has a native histogram, all others text', async () => {
+    const port = await serve(cluster());
+    assert.deepEqual(typeAndVary(await get(port, { accept })), [TEXT, 'Accept-Encoding']);
+    for (const workers of [1, 2]) {
+      await cluster().fork(native);
+      const [protobuf, zipped, text] = await Promise.all([
+        get(port, { accept }),
+        get(port, { accept, 'accept-encoding': 'gzip' }),
+        get(port, {}),
+      ]);
+      assert.deepEqual(typeAndVary(protobuf), [PROTOBUF, 'Accept, Accept-Encoding']);
+      assert.deepEqual(typeAndVary(text), [TEXT, 'Accept, Accept-Encoding']);
+      assert.deepEqual(familiesOf(gunzipSync(zipped.body)), familiesOf(protobuf.body));
+      const { count, sum, positiveSpan, positiveDelta } = nativeRow(protobuf.body);
+      assert.deepEqual(
+        [count, sum, positiveDelta],
+        [3 * workers, 7 * workers, [workers, -workers, 2 * workers]],
+      );
+      assert.deepEqual(positiveSpan, [{ offset: 0, length: 3 }]);
+      assert.match(text.body.toString(), new RegExp(`^durations_count{worker="all"} ${3 * workers}$`, 'm'));
+    }
+  });
+
+  it('a worker serves it, too, and still does when those with native histograms have ended', async () => {
+    const port = await cluster().inWorker(1, async ({ client, require, state }) => {
+      state.server = require('node:http').createServer(
+        client.metricsHandler(new client.AggregatorRegistry({ timeout: 60_000 })),
+      );
+      await new Promise(resolve =>
+        state.server.listen({ port: 0, host: '127.0.0.1', exclusive: true }, resolve),
+      );
+      state.server.unref();
+      return state.server.address().port;
+    });
+    for (const id of [2, 3]) {
+      const [protobuf, text] = await Promise.all([
+        get(port, { accept }),
+        get(port, { accept: 'text/plain' }),
+      ]);
+      assert.deepEqual(typeAndVary(protobuf), [PROTOBUF, 'Accept, Accept-Encoding']);
+      assert.deepEqual(typeAndVary(text), [TEXT, 'Accept, Accept-Encoding']);
+      assert.equal(nativeRow(protobuf.body).count, 6);
+      await cluster().endWorker(id, ({ process }) => process.exit());
+      await cluster().allRetired();
+    }
+    assert.equal(nativeRow((await get(port, { accept })).body).count, 6);
+  });
+
+  it('clusterMetrics() and clusterMetricsBytes() write protobuf if they are told to', async () => {
+    const [page, asked] = await cluster().run(async ({ client, aggregator }, contentType) => {
+      const asked = await aggregator.clusterMetricsBytes({ contentType, names: ['durations'] });
+      const registry = new client.AggregatorRegistry(contentType);
+      const page = await registry.clusterMetrics();
+      await registry.close();
+      return [page, asked.bytes].map(bytes => bytes.toString('base64'));
+    }, PROTOBUF);
+    const [all, some] = [page, asked].map(text => familiesOf(Buffer.from(text, 'base64')));
+    assert.deepEqual(
+      all.map(({ name }) => name),
+      ['done_total', 'durations'],
+    );
+    assert.deepEqual(some, all.slice(1));
   });
 });
