@@ -266,7 +266,8 @@ class Aggregator {
       if ('view' in family) return family.view;
       const metric = aggregated[next++];
       if (metric === null) this.#store.countFailure('aggregator', family.name, 'its result is not a metric');
-      return metric ? sampleFamily(metric, {}) : [];
+      if (!metric) return [];
+      return metric.nativeHistograms ? this.#store.familyOf(metric) : sampleFamily(metric, {});
     });
     this.#merged = [];
     const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);

@@ -6,6 +6,10 @@
 const MIN_SCHEMA = -4;
 const MAX_SCHEMA = 8;
 
+/** Powers of two of the smallest and above the largest number. */
+const MIN_EXPONENT = -1074;
+const MAX_EXPONENT = 1024;
+
 // The mantissas, in [0.5, 1), of the bounds of schema 8; schema n has each 2^(8-n)th of them. The values are
 // those of `nativeHistogramBounds` in client_golang, as literals: computed in Node.js 173 of them differ, and
 // a value on a bound would be in another bucket than in a Go program.
@@ -127,4 +131,13 @@ function boundOf(index, schema) {
   return Math.min(fraction * 2 * 2 ** (index >> schema), Number.MAX_VALUE);
 }
 
-module.exports = { MIN_SCHEMA, MAX_SCHEMA, indexOf, boundOf };
+/**
+ * @param {number} index
+ * @param {number} schema
+ * @returns {boolean} whether a finite number may be in that bucket
+ */
+function isIndex(index, schema) {
+  return index >= Math.ceil(MIN_EXPONENT * 2 ** schema) && index <= Math.ceil(MAX_EXPONENT * 2 ** schema);
+}
+
+module.exports = { MIN_SCHEMA, MAX_SCHEMA, indexOf, boundOf, isIndex };

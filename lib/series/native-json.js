@@ -3,7 +3,12 @@
 // Native histograms as JSON, with the fields of the open proposal for prom-client's successor
 // (prometheus/client_js, pull request 856), whose names are those of the protobuf format.
 
+const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
+
 /** @typedef {import('./native-buckets').Buckets} Buckets */
+
+/** JSON does not say it. */
+const DEFAULT_MAX_BUCKETS = 160;
 
 /** Gaps up to this many empty buckets are filled: another span would take more. */
 const MOST_FILLED = 2;
@@ -78,4 +83,54 @@ function spansOf({ indices, counts }) {
   return { spans, deltas };
 }
 
-module.exports = { nativeJson, spansOf };
+/**
+ * The buckets in JSON, which may be anything.
+ *
+ * @param {any} json
+ * @returns {Buckets}
+ * @throws {TypeError} if they are not valid
+ */
+function bucketsIn({ schema, zeroThreshold, zeroCount, ...sides }) {
+  const isSchema = Number.isInteger(schema) && schema >= MIN_SCHEMA && schema <= MAX_SCHEMA;
+  if (!isSchema || !(Number.isFinite(zeroThreshold) && zeroThreshold >= 0) || !isCount(zeroCount))
+    throw new TypeError('a native histogram without a valid schema, zero threshold or zero count');
+  const positive = sideIn(sides.positiveSpans, sides.positiveDeltas, schema);
+  const negative = sideIn(sides.negativeSpans, sides.negativeDeltas, schema);
+  const maxBuckets = Math.max(DEFAULT_MAX_BUCKETS, positive.indices.length + negative.indices.length);
+  return { schema, zeroThreshold, zeroCount, positive, negative, maxBuckets };
+}
+
+/**
+ * @param {any} spans
+ * @param {any} deltas
+ * @param {number} schema
+ * @returns {Buckets['positive']}
+ */
+function sideIn(spans, deltas, schema) {
+  if (!Array.isArray(spans) || !Array.isArray(deltas)) throw new TypeError('buckets without spans or deltas');
+  /** @type {Buckets['positive']} */
+  const { indices, counts } = { indices: [], counts: [] };
+  let [index, count, next] = [0, 0, 0];
+  for (const span of spans) {
+    const { offset, length } = span ?? {};
+    const isSpan = Number.isInteger(offset) && (next === 0 || offset >= 0) && length >= 0;
+    if (!isSpan || length > deltas.length - next) throw new TypeError('a span of buckets is not valid');
+    index += offset;
+    for (let end = next + length; next < end; next++, index++) {
+      count += deltas[next];
+      if (!isCount(count) || !isIndex(index, schema)) throw new TypeError(`a bucket ${index} with ${count}`);
+      if (count === 0) continue;
+      indices.push(index);
+      counts.push(count);
+    }
+  }
+  if (next !== deltas.length) throw new TypeError('there are more deltas than buckets');
+  return { indices, counts };
+}
+
+/** @param {unknown} value */
+function isCount(value) {
+  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
+}
+
+module.exports = { nativeJson, spansOf, bucketsIn };

@@ -5,7 +5,7 @@
 // buckets take two bytes. What is written so has indices that rise, and counts that are whole numbers.
 
 const { LITTLE_ENDIAN, SnapshotError } = require('./byte-buffers');
-const { MIN_SCHEMA, MAX_SCHEMA } = require('../series/native-index');
+const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('../series/native-index');
 
 /** Schema and zero threshold. */
 const HEAD_BYTES = 9;
@@ -22,10 +22,6 @@ const ROWS_PER_STEP = 32;
 
 /** What the first index differs from: less than any index of any schema. */
 const BEFORE_FIRST = -(2 ** 19);
-
-/** Powers of two of the smallest and the largest finite number. */
-const MIN_EXPONENT = -1074;
-const MAX_EXPONENT = 1024;
 
 /** @typedef {import('../series/native-buckets').Buckets} Buckets */
 /** @typedef {Buckets['positive']} Side */
@@ -258,18 +254,18 @@ class BucketRows {
   #side(schema, isKept) {
     /** @type {Side} */
     const side = { indices: [], counts: [] };
-    const lowest = Math.ceil(MIN_EXPONENT * 2 ** schema);
-    const highest = Math.ceil(MAX_EXPONENT * 2 ** schema);
     let index = BEFORE_FIRST;
     for (let step = this.#number(); step !== 0; step = this.#number()) {
+      // They rise.
+      const isValid = index !== BEFORE_FIRST || isIndex(index + step, schema);
       const count = this.#number();
       index += step;
-      if (count === 0 || index < lowest || index > highest)
-        throw invalid(`a bucket ${index} of schema ${schema} with ${count} observations`);
+      if (count === 0 || !isValid) throw invalid(`a bucket ${index} with ${count} observations`);
       if (!isKept) continue;
       side.indices.push(index);
       side.counts.push(count);
     }
+    if (index !== BEFORE_FIRST && !isIndex(index, schema)) throw invalid(`a bucket ${index}`);
     return side;
   }
 

@@ -6,7 +6,6 @@
 
 const { SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
-const { BucketRows, withLater } = require('./bucket-rows');
 
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
@@ -62,18 +61,9 @@ const EXTRAS = [
   { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
   // They are decoded when they are shown.
   { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
-  // All rows, some time before the capture.
-  {
-    name: 'buckets',
-    hasBuckets: true,
-    decode: (open, count, rowCount) => new BucketRows(open(), count, rowCount),
-  },
-  // Those that have changed since.
-  {
-    name: 'buckets',
-    hasBuckets: true,
-    decode: (open, count, rowCount, first) => withLater(new BucketRows(open(), count, rowCount), first),
-  },
+  // All rows, some time before the capture; then those that have changed since.
+  { name: 'buckets', hasBuckets: true, decode: readBuckets },
+  { name: 'buckets', hasBuckets: true, decode: readBuckets },
 ];
 
 /** How many kinds an entry has. */
@@ -95,6 +85,20 @@ function readDigests(reader, rowCount) {
     centroids.push(reader.float64Array(count * 2));
   }
   return (/** @type {number} */ row) => ({ version: index[row * 2 + 1], centroids: centroids[row] });
+}
+
+/**
+ * @param {() => ByteReader} open
+ * @param {number} count
+ * @param {number} rowCount
+ * @param {import('./bucket-rows').BucketRows | undefined} first
+ * @returns {SourceBuckets}
+ * @throws {SnapshotError} if they are not valid
+ */
+function readBuckets(open, count, rowCount, first) {
+  // Programs without native histograms load nothing of them.
+  const { BucketRows, withLater } = require('./bucket-rows');
+  return withLater(new BucketRows(open(), count, rowCount), first);
 }
 
 module.exports = { EXTRAS, COMMON_KINDS, SPARSE_KINDS };

@@ -10,7 +10,6 @@ const { SourceLog } = require('./source-log');
 const { BlocksAhead } = require('./blocks-ahead');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
-const { BucketEncoder } = require('./bucket-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
@@ -20,7 +19,6 @@ const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { timedSection } = require('../event-loop/timed-section');
 const { runInSlices, runThrough, turn } = require('../event-loop/slices');
-const { COMMON_KINDS } = require('./extras');
 const { encodeColumns } = require('./columns-encoder');
 const { FailureCounts, COLLECT } = require('./failure-counts');
 const { debug } = require('../options/debug-log');
@@ -39,10 +37,10 @@ const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 class Source {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
-  #buckets = new BucketEncoder();
   /** @type {import('./extras').ExtraEncoder[]} by kind of extra */
-  #extras = [new DigestEncoder(), new ExemplarEncoder(), this.#buckets, this.#buckets.later];
-  #commonExtras = this.#extras.slice(0, COMMON_KINDS);
+  #extras = [new DigestEncoder(), new ExemplarEncoder()];
+  /** @type {import('./bucket-encoder').BucketEncoder | undefined} */
+  #bucketEncoder = undefined;
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
   #failures = new FailureCounts();
@@ -176,12 +174,14 @@ class Source {
     yield* this.#encodeChanged(views, true);
     if (ahead === undefined) return;
     // In the order of the entries, which the offsets have to follow.
-    const blocks = views.flatMap(view => this.#extras.flatMap(encoder => encoder.unchanging?.([view]) ?? []));
+    const blocks = views.flatMap(view =>
+      this.#encodersOf(view).flatMap(encoder => encoder.unchanging?.([view]) ?? []),
+    );
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
     if (this.log.isMostlyGone(views.length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
     // What was observed meanwhile would be left to the capture.
-    yield* this.#buckets.encodeChanged(views);
+    yield* this.#encodeBuckets(views, false);
   }
 
   /**
@@ -202,6 +202,7 @@ class Source {
    */
   *#encodeChanged(views, isAhead) {
     for (const encoder of this.#extras) yield* encoder.encodeChanged(views, isAhead);
+    yield* this.#encodeBuckets(views, isAhead);
   }
 
   /**
@@ -291,8 +292,32 @@ class Source {
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
-    const encoders = view.buckets === undefined ? this.#commonExtras : this.#extras;
-    return { extras: encoders.map(encoder => encoder.blockOf(view, isCurrent)) };
+    return { extras: this.#encodersOf(view).map(encoder => encoder.blockOf(view, isCurrent)) };
+  }
+
+  /** Programs without native histograms load nothing of them. */
+  get #buckets() {
+    const { BucketEncoder } = require('./bucket-encoder');
+    return (this.#bucketEncoder ??= new BucketEncoder());
+  }
+
+  /**
+   * @param {MetricView[]} views
+   * @param {boolean} isAhead
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#encodeBuckets(views, isAhead) {
+    const native = views.filter(({ buckets }) => buckets !== undefined);
+    if (native.length > 0) yield* this.#buckets.encodeChanged(native, isAhead);
+  }
+
+  /**
+   * @param {MetricView} view
+   * @returns {import('./extras').ExtraEncoder[]} by kind of extra that it has
+   */
+  #encodersOf({ buckets }) {
+    if (buckets === undefined) return this.#extras;
+    return [...this.#extras, this.#buckets, this.#buckets.later];
   }
 
   /**

@@ -238,7 +238,7 @@ class ClusterFamily {
    */
   toJson(source) {
     runThrough(this.translate(source));
-    return sourceAsJson(source, liveRows(source), row => this.rows.labelsOf(source.rows.rows[row]));
+    return sourceAsJson(source, [...liveRows(source)], row => this.rows.labelsOf(source.rows.rows[row]));
   }
 
   /** The rows in use of a family with a custom aggregator. */

@@ -4,7 +4,7 @@
 // cluster: each worker's newest columns, the memory of this process's threads, the retired totals of what has
 // ended, and the families in which all are merged.
 
-const { WorkerSeries } = require('./worker-series');
+const { WorkerSeries, jsonSource } = require('./worker-series');
 const { ThreadSeries } = require('./thread-series');
 const { ClusterFamily } = require('./cluster-family');
 const { RetiredSource } = require('./retired-source');
@@ -274,6 +274,28 @@ class ClusterStore {
     }
     yield* this.#retired.expire(now - this.retiredMaxAge);
     return merged;
+  }
+
+  /**
+   * A native histogram that an aggregator of the application has returned.
+   *
+   * @param {any} metric as JSON
+   * @returns {Family[]} empty if it cannot be read
+   */
+  familyOf(metric) {
+    try {
+      const source = jsonSource(0, metric, []);
+      const family = new ClusterFamily(source.definition, reason =>
+        this.countFailure('merge', metric.name, reason),
+      );
+      family.begin(1);
+      family.addSource(source);
+      runThrough(family.merge('sum', this.now()));
+      return [family.view()];
+    } catch (error) {
+      this.countFailure('aggregator', metric.name, error);
+      return [];
+    }
   }
 
   /** Encodes the retired totals. */

@@ -6,22 +6,25 @@ const { NAME_LABEL } = require('./row-map');
 const { pageMaskOf } = require('../series/number-pages');
 const { kindOf, samplesOf, widthOf } = require('../series/layouts');
 const { quantileFrom } = require('./family-quantiles');
+const { NO_BUCKETS } = require('../series/merged-buckets');
+const { nativeJson } = require('../series/native-json');
+const { startOf } = require('../series/row-starts');
 
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
  * @param {Source} source its rows are mapped to the family's
- * @param {Iterable<number>} liveRows
+ * @param {readonly number[]} liveRows
  * @param {(row: number) => Record<string, string>} labelsOf a row's labels
  */
-function sourceAsJson({ definition, pages, pageShift, extras }, liveRows, labelsOf) {
+function sourceAsJson({ definition, pages, pageShift, starts, extras }, liveRows, labelsOf) {
   const { name, help, type, aggregator, layout } = definition;
   const { marker = '', hasOwnNames, read } = kindOf(layout);
   const samples = samplesOf(layout);
   const width = widthOf(layout);
   const pageMask = pageMaskOf(pageShift);
   const numbers = new Array(samples.length).fill(0);
-  const values = Array.from(liveRows, row => {
+  const values = liveRows.flatMap(row => {
     const digest = extras.digestOf?.(row);
     const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));
     read(numbers, pages[row >> pageShift], (row & pageMask) * width, computed);
@@ -34,8 +37,16 @@ function sourceAsJson({ definition, pages, pageShift, extras }, liveRows, labels
       const value = numbers[i];
       return metricName === undefined ? { value, labels: all } : { value, metricName, labels: all };
     });
-  }).flat();
-  return { name, help, type, aggregator, values };
+  });
+  const { buckets } = extras;
+  if (buckets === undefined) return { name, help, type, aggregator, values };
+  const nativeHistograms = liveRows.map(row => {
+    const sum = pages[row >> pageShift][(row & pageMask) * width + width - 1];
+    const createdTimestamp = (starts && startOf(starts, row)) || undefined;
+    const others = { labels: labelsOf(row), sum, createdTimestamp, exemplars: [] };
+    return nativeJson(buckets.read(row) ?? NO_BUCKETS, others);
+  });
+  return { name, help, type, aggregator, values, nativeHistograms };
 }
 
 module.exports = { sourceAsJson };

@@ -5,6 +5,8 @@
 // unreadable, throws here, where it costs this metric only.
 
 const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
+const { countOf } = require('../series/merged-buckets');
+const { bucketsIn } = require('../series/native-json');
 const { toNumber } = require('../exposition/number-format');
 const { isValidMetricName } = require('../registry/names');
 const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
@@ -22,6 +24,7 @@ const SMALL_TABLE_CELLS = 4096;
 
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
 
 /**
  * @typedef {object} JsonRows
@@ -123,11 +126,12 @@ function readHistogram(metric, samples, budget) {
   const rowOf = samples.map(({ metricName, labels }) =>
     rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
   );
+  const native = readNative(metric.nativeHistograms, rows, budget);
   const bounds = boundsOf(samples, bucketName, rowOf);
   if (isTooSparse(rows.count, bounds.length, samples)) return undefined;
   const columnOf = new Map(bounds.map((bound, column) => [bound, column]));
   /** @type {number[]} by row: the value of `_count` */
-  const counts = [];
+  const counts = native?.map(({ count }) => count) ?? [];
   const width = bounds.length + 2;
   const columns = new Float64Array(rows.count * width).fill(MISSING);
   const exemplars = new PlacedExemplars();
@@ -143,11 +147,40 @@ function readHistogram(metric, samples, budget) {
       exemplars.add(row, column, exemplar);
     }
   });
+  native?.forEach(({ sum, exemplars: own }, row) => {
+    if (Number.isNaN(columns[row * width + width - 1])) columns[row * width + width - 1] = toNumber(sum);
+    if (Array.isArray(own)) own.forEach((exemplar, i) => exemplars.add(row, width + i, exemplar));
+  });
   for (let row = 0; row < rows.count; row++) {
     undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
-  const definition = definitionOf(metric, { kind: 'histogram', marks: bounds });
-  return { definition, rows, columns, extras: { exemplars: exemplars.reader } };
+  const definition = definitionOf(metric, { kind: native ? 'native' : 'histogram', marks: bounds });
+  const read = (/** @type {number} */ row) => native?.[row]?.buckets;
+  const buckets = native && { read, changesOf: () => undefined };
+  return { definition, rows, columns, extras: { exemplars: exemplars.reader, buckets } };
+}
+
+/**
+ * @param {any} histograms those of a native histogram, see NativeJson
+ * @param {RowsByLabels} rows
+ * @param {ReadBudget} budget
+ * @returns {{buckets: Buckets, count: number, sum: unknown, exemplars: unknown}[] | undefined} by row
+ * @throws {TypeError} if they are not valid
+ */
+function readNative(histograms, rows, budget) {
+  if (!Array.isArray(histograms)) return undefined;
+  budget.spend(histograms.length);
+  /** @type {{buckets: Buckets, count: number, sum: unknown, exemplars: unknown}[]} */
+  const byRow = [];
+  for (const json of histograms) {
+    if (!isObject(json) || isIndexed(json.labels)) throw new TypeError('not a native histogram');
+    for (const list of [json.positiveSpans, json.positiveDeltas, json.negativeSpans, json.negativeDeltas])
+      budget.spend(list?.length ?? 0);
+    const buckets = bucketsIn(json);
+    const { sum, exemplars } = json;
+    byRow[rows.rowOf(json.labels)] = { buckets, count: countOf(buckets), sum, exemplars };
+  }
+  return byRow;
 }
 
 /**

@@ -45,6 +45,7 @@ async function richWorker() {
   const counter = new Counter({ name: 'c', enableExemplars: false, ...labelled });
   const histogram = new Histogram({ name: 'h', buckets: [1, 2], ...labelled });
   const summary = new Summary({ name: 's', percentiles: [0.5, 0.9], ...labelled });
+  const native = new Histogram({ name: 'n', buckets: [1], nativeHistogramBucketFactor: 1.1, ...labelled });
   const gauge = new Gauge({ name: 'g', help: 'g', registers, aggregator: 'max' });
   const values = [{ value: Infinity, labels: { k: 'v' } }];
   worker.registry.registerMetric({ name: 'j', get: () => ({ name: 'j', help: 'j', type: 'gauge', values }) });
@@ -53,6 +54,7 @@ async function richWorker() {
     counter.inc(labels, value);
     histogram.observe(labels, value);
     for (let i = 0; i < 5; i++) summary.observe(labels, value + i);
+    for (const each of [value, -value, value / 1000, 0]) native.observe(labels, each);
     gauge.set(value);
   };
   use(1);

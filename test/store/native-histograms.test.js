@@ -4,14 +4,20 @@
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
+const { inspect } = require('node:util');
 const fc = require('../fixtures/seeded-fast-check');
 const { Gauge } = require('../../lib/metric/gauge');
 const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { countOf } = require('../../lib/series/merged-buckets');
+const { indexOf } = require('../../lib/series/native-index');
+const { BucketWriter, BucketRows, blockOf } = require('../../lib/source/bucket-rows');
+const { ByteReader } = require('../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { detectsReset } = require('../fixtures/native-reference');
+const { aggregators, plainMetric } = require('../../lib/cluster/primary/json-aggregators');
+const { aggregateJson } = require('../../lib/cluster/aggregate-json');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { makeWorker, bytesOf, scrape, snapshotAhead } = require('../fixtures/unit-scrape');
 
@@ -37,7 +43,10 @@ function histogramIn({ registry }, options = {}) {
 
 /** @returns {Record<string, any>} the buckets of each series of the page by its label */
 function bucketsIn(store) {
-  const families = runThrough(store.merge(new Set())).flatMap(family => family.view ?? []);
+  return bucketsOn(runThrough(store.merge(new Set())).flatMap(family => family.view ?? []));
+}
+
+function bucketsOn(families) {
   const family = families.find(({ name }) => name === NAME);
   if (family === undefined) return {};
   return Object.fromEntries(
@@ -111,6 +120,71 @@ describe('a native histogram in columns', () => {
     const store = new ClusterStore();
     store.apply(1, await snapshot);
     assert.deepEqual(bucketsIn(store), before);
+  });
+});
+
+describe('the buckets of a row, from another process', () => {
+  const row = { schema: 3, zeroThreshold: 2 ** -128, zeroCount: 1, maxBuckets: 160 };
+  const [side, none] = [[-5, 1, 7, 3], []].map(pairs => ({
+    indices: pairs.filter((_, i) => i % 2 === 0),
+    counts: pairs.filter((_, i) => i % 2 === 1),
+  }));
+
+  /** Rows as a worker writes them, which are read again. */
+  function read(buckets, { rows = buckets.map((_, i) => i), rowCount = buckets.length, damage } = {}) {
+    const writer = new BucketWriter();
+    const encoded = [];
+    buckets.forEach((each, i) => {
+      encoded[rows[i]] = { changes: 1, version: 1, bytes: writer.add(each).slice() };
+    });
+    damage?.(encoded[0]);
+    const { count, chunks } = runThrough(blockOf(rows, encoded));
+    const bytes = Buffer.from(chunks[0].buffer);
+    const block = new BucketRows(new ByteReader(bytes, 0, bytes.length), count, rowCount);
+    return rows.map(each => block.read(each));
+  }
+
+  it('are read as they were written, at each limit', () => {
+    const all = [
+      { ...row, positive: side, negative: none },
+      { ...row, positive: none, negative: side, zeroThreshold: 0, maxBuckets: Number.MAX_SAFE_INTEGER },
+      { ...row, positive: { indices: [3], counts: [Number.MAX_SAFE_INTEGER] }, negative: none, zeroCount: 0 },
+    ];
+    for (let schema = -4; schema <= 8; schema++) {
+      const indices = [Number.MIN_VALUE, 1, Number.MAX_VALUE].map(value => indexOf(value, schema));
+      const counts = [1, 2 ** 31 + 1, 2 ** 40];
+      all.push({ ...row, schema, positive: { indices, counts }, negative: { indices, counts } });
+    }
+    assert.deepEqual(read(all), all);
+    // More than numbers can count is the most that they can.
+    const [{ zeroCount }] = read([{ ...row, zeroCount: 2 ** 80, positive: none, negative: none }]);
+    assert.equal(zeroCount, Number.MAX_SAFE_INTEGER);
+  });
+
+  it('are refused if a number is out of range, or something is missing', () => {
+    const good = { ...row, positive: side, negative: none };
+    /** @type {[string, object, object?][]} */
+    const cases = [
+      ['numbers', { schema: 9 }],
+      ['numbers', { schema: -5 }],
+      ['numbers', { zeroThreshold: -1 }],
+      ['numbers', { zeroThreshold: NaN }],
+      ['numbers', { zeroThreshold: Infinity }],
+      ['numbers', { positive: { indices: [1], counts: [0] } }],
+      ['numbers', { positive: { indices: [8193], counts: [1] } }],
+      ['numbers', { negative: { indices: [-8593], counts: [1] } }],
+      ['numbers', {}, { rowCount: 0 }],
+      ['numbers', {}, { rows: [1], rowCount: 1 }],
+      ['numbers', {}, { damage: each => (each.bytes = Uint8Array.of(...new Array(9), ...new Array(11).fill(255))) }],
+      ['length', {}, { damage: each => (each.bytes = each.bytes.subarray(0, -1)) }],
+      ['length', {}, { damage: each => (each.bytes = each.bytes.subarray(0, 9)) }],
+      ['length', {}, { damage: each => (each.bytes = Uint8Array.of(...each.bytes, 0)) }],
+    ]; // prettier-ignore
+    for (const [code, change, options] of cases) {
+      const name = `${inspect(change)} ${inspect(options)}`;
+      assert.throws(() => read([{ ...good, ...change }], options), { name: 'SnapshotError', code }, name);
+    }
+    assert.throws(() => read([good, good], { rows: [1, 0] }), { code: 'numbers' });
   });
 });
 
@@ -232,5 +306,70 @@ describe('the native histograms of a cluster', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('native histograms as JSON', () => {
+  const values = [
+    [1, 2, -3, 0],
+    [2, 1e9, 1e-9, 0.3],
+  ];
+
+  it('are added up by aggregators that the application calls, and by aggregate()', async () => {
+    const workers = values.map(() => nativeWorker({ aggregator: 'own' }));
+    const one = nativeWorker();
+    const store = new ClusterStore();
+    workers.forEach((worker, i) => {
+      for (const value of values[i])
+        for (const each of [worker, one]) each.histogram.observe({ a: 'x' }, value);
+      scrape(worker, store, i + 1);
+    });
+    const [{ metrics }] = /** @type {any} */ (runThrough(store.merge(new Set(['own']))));
+    const [sum] = store.familyOf(plainMetric(aggregators.sum(metrics)));
+    assert.deepEqual(bucketsOn([sum]), bucketsOf(one.histogram));
+    const [first] = store.familyOf(plainMetric(aggregators.first(metrics)));
+    assert.deepEqual(bucketsOn([first]), bucketsOf(workers[0].histogram));
+    assert.equal(aggregators.average(metrics).nativeHistograms, undefined);
+    assert.equal(
+      aggregators.sum([{ ...metrics[0], nativeHistograms: undefined }, metrics[1]]).nativeHistograms,
+      undefined,
+    );
+
+    const lists = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
+    for (const list of lists) list[0].aggregator = 'sum';
+    const [aggregated] = await aggregateJson(lists).getMetricsAsJSON();
+    const [own] = await one.registry.getMetricsAsJSON();
+    const ages = { createdTimestamp: lists[0][0].nativeHistograms[0].createdTimestamp };
+    assert.deepEqual(aggregated.nativeHistograms, [{ ...own.nativeHistograms[0], ...ages }]);
+  });
+
+  it('are shown by their buckets alone, and left out if these are not valid', async () => {
+    const worker = nativeWorker();
+    for (const value of values[0]) worker.histogram.observe({ a: 'x' }, value);
+    const [json] = await worker.registry.getMetricsAsJSON();
+    const [series] = json.nativeHistograms;
+    const shown = changed => {
+      const store = new ClusterStore();
+      store.applyJson(1, [[{ ...json, values: [], nativeHistograms: [changed] }]]);
+      return bucketsIn(store);
+    };
+    assert.deepEqual(shown(series), bucketsOf(worker.histogram));
+    const { positiveSpans: spans, positiveDeltas: deltas } = series;
+    for (const change of [
+      { schema: 9 },
+      { schema: '3' },
+      { zeroThreshold: -1 },
+      { zeroThreshold: null },
+      { zeroCount: 0.5 },
+      { positiveSpans: undefined },
+      { positiveSpans: [...spans, { offset: 1, length: 1e9 }] },
+      { positiveSpans: [...spans, { offset: -1, length: 1 }], positiveDeltas: [...deltas, 1] },
+      { positiveSpans: [{ offset: 1e9, length: 1 }], positiveDeltas: [1] },
+      { positiveSpans: [null] },
+      { positiveDeltas: [...deltas, 1] },
+      { positiveDeltas: deltas.map(() => -1) },
+      { positiveDeltas: deltas.map(String) },
+    ])
+      assert.deepEqual(shown({ ...series, ...change }), {}, inspect(change));
   });
 });

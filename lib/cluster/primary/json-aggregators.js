@@ -7,9 +7,15 @@
 const { aggregated, kindOfType } = require('../../series/layouts');
 const { toNumber } = require('../../exposition/number-format');
 const { meanQuantile } = require('../../metric/centroids');
+const { mergeBuckets } = require('../../series/merged-buckets');
+const { nativeJson, bucketsIn } = require('../../series/native-json');
 
+/** @typedef {import('../../series/native-json').NativeJson} NativeJson */
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
-/** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */
+/**
+ * @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[],
+ *   nativeHistograms?: NativeJson[]}} JsonMetric
+ */
 /** @typedef {(metrics: JsonMetric[]) => JsonMetric | undefined} Aggregator */
 
 /**
@@ -123,9 +129,11 @@ function observationCounts(summary) {
  * An aggregator that computes one value from the values of each sample.
  *
  * @param {(samples: Sample[], weights: number[], isQuantile: boolean) => number} combine
+ * @param {(series: NativeJson[]) => NativeJson} [combineNative] the same for native histograms, which are
+ *   left out otherwise, and if some of the metrics are classic ones
  * @returns {Aggregator}
  */
-function aggregatorOf(combine) {
+function aggregatorOf(combine, combineNative) {
   return metrics => {
     if (metrics.length === 0) return undefined;
     const [{ help, name, type, aggregator }] = metrics;
@@ -136,8 +144,41 @@ function aggregatorOf(combine) {
       const value = combine(samples, weights, isQuantile);
       return metricName === undefined ? { value, labels } : { value, labels, metricName };
     });
-    return { help, name, type, values, aggregator };
+    const combined = { help, name, type, values, aggregator };
+    if (combineNative === undefined || !metrics.every(metric => metric.nativeHistograms)) return combined;
+    return { ...combined, nativeHistograms: groupNative(metrics).map(combineNative) };
   };
+}
+
+/**
+ * @param {JsonMetric[]} metrics
+ * @returns {NativeJson[][]} those of one label set each, in order of first appearance
+ */
+function groupNative(metrics) {
+  /** @type {Map<string, NativeJson[]>} */
+  const groups = new Map();
+  for (const series of metrics.flatMap(({ nativeHistograms }) => nativeHistograms ?? [])) {
+    const key = keyOf(series.labels);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [series]);
+    else group.push(series);
+  }
+  return [...groups.values()];
+}
+
+/**
+ * @param {NativeJson[]} series at least one
+ * @returns {NativeJson} their sum, as old as the oldest
+ */
+function nativeSum(series) {
+  const [{ labels }] = series;
+  const starts = series.map(({ createdTimestamp }) => createdTimestamp ?? 0);
+  return nativeJson(mergeBuckets(series.map(bucketsIn)), {
+    labels,
+    sum: series.reduce((sum, each) => sum + each.sum, 0),
+    createdTimestamp: Math.min(...starts) || undefined,
+    exemplars: series.flatMap(({ exemplars }) => exemplars ?? []),
+  });
 }
 
 /**
@@ -164,10 +205,11 @@ function weightedMean(samples, weights) {
  * @type {Record<string, Aggregator>}
  */
 const aggregators = {
-  sum: aggregatorOf((samples, weights, isQuantile) =>
-    isQuantile ? weightedMean(samples, weights) : total(samples),
+  sum: aggregatorOf(
+    (samples, weights, isQuantile) => (isQuantile ? weightedMean(samples, weights) : total(samples)),
+    nativeSum,
   ),
-  first: aggregatorOf(combiner('first')),
+  first: aggregatorOf(combiner('first'), ([series]) => series),
   omit: () => undefined,
   average: aggregatorOf(combiner('average')),
   min: aggregatorOf(combiner('min')),
@@ -193,9 +235,12 @@ function plainMetric(result) {
   try {
     // An async function may reject, and nobody else handles that.
     if (typeof result.then === 'function') result.then(undefined, () => {});
-    const { name, help, type, values } = result;
+    const { name, help, type, values, nativeHistograms } = result;
     if (typeof name !== 'string') return null;
-    return { name, help: `${help}`, type: `${type}`, values: Array.from(values, plainSample) };
+    const plain = { name, help: `${help}`, type: `${type}`, values: Array.from(values, plainSample) };
+    return nativeHistograms
+      ? { ...plain, nativeHistograms: Array.from(nativeHistograms, plainNative) }
+      : plain;
   } catch {
     return null;
   }
@@ -208,12 +253,28 @@ function plainSample({ value, labels, sharedLabels, metricName, exemplar }) {
     labels: withTexts(labels),
     sharedLabels: withTexts(sharedLabels),
     metricName: metricName ? `${metricName}` : undefined,
-    exemplar: exemplar && {
-      labelSet: withTexts(exemplar.labelSet),
-      value: toNumber(exemplar.value),
-      timestamp: toNumber(exemplar.timestamp),
-    },
+    exemplar: exemplar && plainExemplar(exemplar),
   };
+}
+
+/**
+ * @param {any} series
+ * @returns {NativeJson}
+ * @throws {TypeError} if it is not valid
+ */
+function plainNative(series) {
+  const { labels, sum, createdTimestamp, exemplars = [] } = series;
+  return nativeJson(bucketsIn(series), {
+    labels: withTexts(labels),
+    sum: toNumber(sum),
+    createdTimestamp: createdTimestamp === undefined ? undefined : toNumber(createdTimestamp),
+    exemplars: Array.from(exemplars, plainExemplar),
+  });
+}
+
+/** @param {any} exemplar */
+function plainExemplar({ labelSet, value, timestamp }) {
+  return { labelSet: withTexts(labelSet), value: toNumber(value), timestamp: toNumber(timestamp) };
 }
 
 /** @param {Record<string, unknown> | null | undefined} labels */
