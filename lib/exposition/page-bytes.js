@@ -27,7 +27,8 @@ const IS_NOTHING = Symbol.for('prom-client-cluster.is-nothing.v1');
  */
 function withFacts(page, facts) {
   for (const key of Object.getOwnPropertySymbols(facts)) {
-    Object.defineProperty(page, key, { value: /** @type {any} */ (facts)[key] });
+    // Callers may share a page.
+    Object.defineProperty(page, key, { value: /** @type {any} */ (facts)[key], configurable: true });
   }
   return page;
 }

@@ -172,8 +172,8 @@ describe('formats', () => {
       const other = await scrape(registry, options);
       assert.strictEqual(other.vary, vary);
       assert.strictEqual(vary.startsWith('Accept, '), other.contentType !== contentType, String(change));
-      const alone = await scrape(Registry.merge([registry]), { headers, ...options });
-      assert.strictEqual(alone.contentType, expected, String(change));
+      const merged = await scrape(Registry.merge([registry]), { headers, ...options });
+      assert.strictEqual(merged.contentType, expected, String(change));
     }
   });
 
@@ -548,6 +548,10 @@ describe('a process that is in no cluster', () => {
     });
     assert.strictEqual(some.contentType, OPENMETRICS);
     assert.strictEqual((await aggregator.clusterMetricsBytes({ gzip: true }))[0], 0x1f);
+    const native = { nativeHistogramBucketFactor: 1.1, registers: [registry] };
+    new Histogram({ name: 'native', help: 'h', ...native });
+    const protobuf = await scrape(aggregator, { headers: { accept: NATIVE_PROMETHEUS['2.42'] } });
+    assert.deepStrictEqual([protobuf.contentType, protobuf.vary], [PROTOBUF, 'Accept, Accept-Encoding']);
     assert.strictEqual(aggregator.clusterState().aggregator, 'none', 'no thread was started');
   });
 

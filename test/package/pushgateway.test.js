@@ -138,33 +138,38 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     );
   });
 
-  it('the real Pushgateway accepts all types of metrics, compressed', async () => {
-    const registers = [registry];
-    new Counter({ name: 'c_total', help: 'h', registers }).inc(3);
-    new Gauge({ name: 'g', help: 'line\nfeed', registers, labelNames: ['l'] }).set({ l: '"\\\n' }, -Infinity);
-    new Histogram({ name: 'h', help: 'h', registers, buckets: [1, 2] }).observe(1.5);
-    new Summary({ name: 's', help: 'h', registers, percentiles: [0.5] }).observe(7);
-    const pushgateway = pusher({ headers: { 'Content-Encoding': 'gzip' } });
-    await pushgateway.push({ jobName: 'gone' });
-    await pushgateway.delete({ jobName: 'gone' });
-    await pushgateway.push({ jobName: 'j' });
-    const response = await fetch(`${gateway.url}/metrics`);
-    const lines = (await response.text())
-      .split('\n')
-      .filter(line => /^(c_total|g|h_\w+|s|s_\w+)\{/.test(line));
-    assert.deepStrictEqual(lines.sort(), [
-      'c_total{instance="",job="j"} 3',
-      'g{instance="",job="j",l="\\"\\\\\\n"} -Inf',
-      'h_bucket{instance="",job="j",le="+Inf"} 1',
-      'h_bucket{instance="",job="j",le="1"} 0',
-      'h_bucket{instance="",job="j",le="2"} 1',
-      'h_count{instance="",job="j"} 1',
-      'h_sum{instance="",job="j"} 1.5',
-      's_count{instance="",job="j"} 1',
-      's_sum{instance="",job="j"} 7',
-      's{instance="",job="j",quantile="0.5"} 7',
-    ]);
-  });
+  for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE])
+    it(`the real Pushgateway accepts all types of metrics, compressed, as ${contentType}`, async () => {
+      const registers = [registry];
+      registry.setContentType(contentType);
+      new Counter({ name: 'c_total', help: 'h', registers }).inc(3);
+      new Gauge({ name: 'g', help: 'line\nfeed', registers, labelNames: ['l'] }).set(
+        { l: '"\\\n' },
+        -Infinity,
+      );
+      new Histogram({ name: 'h', help: 'h', registers, buckets: [1, 2] }).observe(1.5);
+      new Summary({ name: 's', help: 'h', registers, percentiles: [0.5] }).observe(7);
+      const pushgateway = pusher({ headers: { 'Content-Encoding': 'gzip' } });
+      await pushgateway.push({ jobName: 'gone' });
+      await pushgateway.delete({ jobName: 'gone' });
+      await pushgateway.push({ jobName: 'j' });
+      const response = await fetch(`${gateway.url}/metrics`);
+      const lines = (await response.text())
+        .split('\n')
+        .filter(line => /^(c_total|g|h_\w+|s|s_\w+)\{/.test(line));
+      assert.deepStrictEqual(lines.sort(), [
+        'c_total{instance="",job="j"} 3',
+        'g{instance="",job="j",l="\\"\\\\\\n"} -Inf',
+        'h_bucket{instance="",job="j",le="+Inf"} 1',
+        'h_bucket{instance="",job="j",le="1"} 0',
+        'h_bucket{instance="",job="j",le="2"} 1',
+        'h_count{instance="",job="j"} 1',
+        'h_sum{instance="",job="j"} 1.5',
+        's_count{instance="",job="j"} 1',
+        's_sum{instance="",job="j"} 7',
+        's{instance="",job="j",quantile="0.5"} 7',
+      ]);
+    });
 
   it('the real Pushgateway accepts an OpenMetrics registry', async () => {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);

@@ -13,6 +13,7 @@ const { promisify } = require('node:util');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
 const { until } = require('../fixtures/cluster-harness');
+const { familiesOf } = require('../fixtures/protobuf-page');
 const { collectGarbage } = require('../runtime/fixtures/default-metrics-runtime');
 const { record } = require('./fixtures/aggregated');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
@@ -417,6 +418,27 @@ describe('WorkerRegistry', () => {
     const accept = { headers: { accept: 'application/openmetrics-text' } };
     const other = await client.metricsResponse(registry, new Request('http://localhost', accept));
     assert.match(await other.text(), /^traced_total 2 # \{trace="abc"\} 2 .*# EOF\n$/ms);
+  });
+
+  it('WorkerRegistry serves native histograms to those that ask for protobuf, and writes it if it is told to', async () => {
+    const contentType = Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE;
+    const factor = { nativeHistogramBucketFactor: 2 };
+    const headers = { accept: `${contentType}, text/plain;q=0.5` };
+    const scrape = () => client.metricsResponse(registry, new Request('http://localhost', { headers }));
+    await start(['inc', { kind: 'a', value: 2 }]);
+    assert.equal((await scrape()).headers.get('content-type'), Registry.PROMETHEUS_CONTENT_TYPE);
+    new client.Histogram({ name: 'sizes', help: 'h', buckets: [], ...factor }).observe(3);
+    const response = await scrape();
+    assert.equal(response.headers.get('content-type'), contentType);
+    const families = familiesOf(Buffer.from(await response.arrayBuffer()));
+    const { count, positiveSpan } = families.find(({ name }) => name === 'sizes').metric[0].histogram;
+    assert.deepEqual([count, positiveSpan], [1, [{ offset: 2, length: 1 }]]);
+    registry.setContentType(contentType);
+    const names = families.map(({ name }) => name).filter(name => !name.startsWith('prom_client_'));
+    assert.deepEqual(
+      familiesOf(await registry.workerMetrics()).map(({ name }) => name),
+      names,
+    );
   });
 
   it('WorkerRegistry reads nothing more of a thread that sends what is not valid', async () => {
