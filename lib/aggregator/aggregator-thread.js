@@ -16,7 +16,6 @@ const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('../event-loop/slices');
 const { PACKAGE_VERSION } = require('../options/package-version');
-const { debug } = require('../options/debug-log');
 
 if (parentPort === null) throw new Error('This file is run by a thread, see docs/bundling.md');
 const port = parentPort;
@@ -55,16 +54,6 @@ function lowerPriority() {
   }
 }
 
-/**
- * @param {number} id
- * @param {unknown} result
- * @param {import('./aggregator').RenderResult['bodies']} [bodies] whose memory is transferred
- */
-function reply(id, result, bodies = []) {
-  const memory = bodies.flatMap(body => ('buffer' in body ? body.buffer : []));
-  port.postMessage({ op: 'done', id, result }, memory);
-}
-
 /** Whether the logs of threads are about to be read. */
 let isReading = false;
 
@@ -74,67 +63,58 @@ function handle(message) {
     perform(message);
   } catch (error) {
     // The state may be half changed: another thread takes over, and the scrape is tried again in it.
-    port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
+    port.postMessage({ op: 'broken', message: messageOf(error) });
   }
 }
 
 /** @param {any} message its op is a method of the aggregator, which has `args` */
 function perform({ op, args, id }) {
-  switch (op) {
-    case 'answer':
-    case 'discard':
-    case 'retire':
-    case 'forgetThread':
-    case 'removeRetired':
-    case 'supersedePush': {
-      const result = /** @type {any} */ (aggregator)[op](...args);
-      if (id !== undefined) reply(id, result);
-      break;
-    }
-    case 'share':
-      aggregator.share(args[0], args[1]);
-      // After the messages that wait: they may say that the thread has joined again.
-      if (!isReading) setImmediate(() => handle({ op: 'readLogs' }));
-      isReading = true;
-      break;
-    case 'readLogs':
-      isReading = false;
-      runThrough(aggregator.readLogs());
-      break;
-    case 'render': {
-      const result = runThrough(aggregator.render(args[0]));
-      reply(id, result, result.bodies);
-      break;
-    }
-    case 'finish': {
-      const bodies = runThrough(aggregator.finish(args[0]));
-      reply(id, bodies, bodies);
-      break;
-    }
-    case 'deliverPush':
-      aggregator.deliverPush(args[0]).then(
-        result => reply(id, result),
-        error => port.postMessage({ op: 'done', id, error: error.message }),
-      );
-      break;
-    case 'close':
-      close(id);
-      break;
-    default:
-      // A primary of another release of this package has sent it.
-      debug('unknown operation: %s', op);
-  }
+  const called = /** @type {any} */ (aggregator)[op](...args);
+  if (op === 'share') readLogsSoon();
+  if (called instanceof Promise) void replyLater(op, id, called);
+  else reply(id, typeof called?.next === 'function' ? runThrough(called) : called);
 }
 
-/** @param {number} id */
-async function close(id) {
+/** After the messages that wait: they may say that a thread has joined again. */
+function readLogsSoon() {
+  if (isReading) return;
+  isReading = true;
+  setImmediate(() => {
+    isReading = false;
+    handle({ op: 'readLogs', args: [] });
+  });
+}
+
+/**
+ * @param {number | undefined} id undefined if nobody waits
+ * @param {any} result pages, or what has them, are transferred
+ */
+function reply(id, result) {
+  if (id === undefined) return;
+  const bodies = [result?.bodies ?? result].flat();
+  const memory = bodies.flatMap(body => (body?.buffer instanceof ArrayBuffer ? body.buffer : []));
+  port.postMessage({ op: 'done', id, result }, memory);
+}
+
+/**
+ * A push may take minutes: other messages are handled meanwhile.
+ *
+ * @param {string} op
+ * @param {number} id
+ * @param {Promise<unknown>} pending
+ */
+async function replyLater(op, id, pending) {
   try {
-    await aggregator.close();
+    reply(id, await pending);
   } catch (error) {
-    debug('closing failed: %s', error);
+    port.postMessage({ op: 'done', id, error: messageOf(error) });
   }
-  reply(id, undefined);
-  port.close();
+  if (op === 'close') port.close();
+}
+
+/** @param {any} error */
+function messageOf(error) {
+  return String(error?.message ?? error);
 }
 
 const opened = aggregator.open().then(() => {

@@ -7,13 +7,9 @@ const { Aggregator } = require('./aggregator');
 const { compressBodyAsync } = require('./gzip');
 const { debug } = require('../options/debug-log');
 
-/** @typedef {import('./aggregator').Answer} Answer */
-/** @typedef {import('./aggregator').RenderResult} RenderResult */
 /** @typedef {import('../cluster/primary/aggregator-backend').BackendOptions} BackendOptions */
 /** @typedef {import('../cluster/primary/aggregator-backend').Events} Events */
 /** @typedef {import('../cluster/primary/aggregator-backend').InPlaceReason} InPlaceReason */
-/** @typedef {import('../cluster/primary/aggregator-backend').RenderRequest} RenderRequest */
-/** @typedef {import('../cluster/primary/aggregator-backend').FinishRequest} FinishRequest */
 /** @typedef {import('./aggregator').Format} Format */
 
 class InPlaceBackend {
@@ -42,41 +38,12 @@ class InPlaceBackend {
     return this.#aggregator.open();
   }
 
-  /** @param {Answer} answer */
-  answer(answer) {
-    this.#enqueue(() => this.#aggregator.answer(answer));
-  }
-
   /**
    * @param {import('../cluster/primary/aggregator-backend').Sent} op
    * @param {...any} args
    */
   send(op, ...args) {
-    this.#enqueue(() => this.#call(op, args));
-  }
-
-  /**
-   * @param {RenderRequest} request
-   * @returns {Promise<RenderResult>}
-   */
-  render(request) {
-    return this.#enqueue(async () => {
-      const result = await runInSlices(
-        this.#aggregator.render({ ...request, formats: plain(request.formats) }),
-      );
-      return { ...result, bodies: await this.#completed(result.bodies, request.formats) };
-    });
-  }
-
-  /**
-   * @param {FinishRequest} request
-   * @returns {Promise<RenderResult['bodies']>}
-   */
-  finish(request) {
-    return this.#enqueue(async () => {
-      const steps = this.#aggregator.finish({ ...request, formats: plain(request.formats) });
-      return this.#completed(await runInSlices(steps), request.formats);
-    });
+    void this.#enqueue(() => this.#perform(op, args));
   }
 
   /**
@@ -86,16 +53,20 @@ class InPlaceBackend {
    */
   request(op, ...args) {
     // A push is not in the queue, because it may take minutes.
-    if (op === 'deliverPush') return this.#call(op, args);
-    return this.#enqueue(() => this.#call(op, args));
+    return op === 'deliverPush' ? this.#perform(op, args) : this.#enqueue(() => this.#perform(op, args));
   }
 
   /**
-   * @param {string} op
+   * @param {string} op a method of the aggregator
    * @param {any[]} args
    */
-  #call(op, args) {
-    return /** @type {any} */ (this.#aggregator)[op](...args);
+  async #perform(op, [request, ...rest]) {
+    const aggregator = /** @type {any} */ (this.#aggregator);
+    if (op !== 'render' && op !== 'finish') return aggregator[op](request, ...rest);
+    const { formats } = request;
+    const result = await runInSlices(aggregator[op]({ ...request, formats: plain(formats) }));
+    if (op === 'finish') return this.#completed(result, formats);
+    return { ...result, bodies: await this.#completed(result.bodies, formats) };
   }
 
   /**
@@ -111,7 +82,7 @@ class InPlaceBackend {
   }
 
   close() {
-    return this.#enqueue(() => this.#aggregator.close());
+    return this.request('close');
   }
 
   /** Nothing runs after the process's 'exit' handler. */

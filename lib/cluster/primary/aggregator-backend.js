@@ -7,16 +7,11 @@ const { ThreadBackend, isOutOfMemory } = require('./thread-backend');
 const { findThread } = require('./thread-file');
 const { debug } = require('../../options/debug-log');
 
-/** @typedef {import('../../aggregator/aggregator').Format} Format */
-/** @typedef {import('../../aggregator/self-metrics').PrimaryFacts} PrimaryFacts */
-/** @typedef {{formats: Format[], custom: string[], final: boolean, facts?: PrimaryFacts}} RenderRequest */
-/** @typedef {{formats: Format[], aggregated: any[], facts?: PrimaryFacts}} FinishRequest */
-
 /**
  * Methods of the Aggregator that are called by name: those without a result, and those with one.
  *
- * @typedef {'discard' | 'retire' | 'share' | 'forgetThread'} Sent
- * @typedef {'removeRetired' | 'deliverPush' | 'supersedePush'} Requested
+ * @typedef {'answer' | 'discard' | 'retire' | 'share' | 'forgetThread'} Sent
+ * @typedef {'render' | 'finish' | 'removeRetired' | 'deliverPush' | 'supersedePush' | 'close'} Requested
  */
 
 /**

@@ -233,7 +233,7 @@ class AggregatorSupervisor {
 
   /** @param {Answer} answer of a worker, or of the primary itself */
   answer(answer) {
-    this.#backend?.answer(answer);
+    this.#backend?.send('answer', answer);
   }
 
   /** @param {string} file that came too late to count */

@@ -337,14 +337,15 @@ class ClusterPrimary {
       : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
-    const result = await aggregator.render({ formats, custom, final, facts });
+    /** @type {RenderResult} */
+    const result = await aggregator.request('render', { formats, custom, final, facts });
     this.#noteResult(result);
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
     const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
       plainMetric(aggregators[name](metrics)),
     );
-    const bodies = await aggregator.finish({ formats, aggregated, facts });
+    const bodies = await aggregator.request('finish', { formats, aggregated, facts });
     return { ...result, bodies };
   }
 

@@ -8,12 +8,8 @@ const { PACKAGE_VERSION } = require('../../options/package-version');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
-/** @typedef {import('../../aggregator/aggregator').Answer} Answer */
-/** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
 /** @typedef {import('./aggregator-backend').BackendOptions} BackendOptions */
 /** @typedef {import('./aggregator-backend').Events} Events */
-/** @typedef {import('./aggregator-backend').RenderRequest} RenderRequest */
-/** @typedef {import('./aggregator-backend').FinishRequest} FinishRequest */
 
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
@@ -191,34 +187,13 @@ class ThreadBackend {
     return this.#thread !== undefined;
   }
 
-  /** @param {Answer} answer */
-  answer(answer) {
-    const memory = answer.bytes === undefined ? [] : [/** @type {ArrayBuffer} */ (answer.bytes.buffer)];
-    this.#thread?.postMessage({ op: 'answer', args: [answer] }, memory);
-  }
-
   /**
    * @param {import('./aggregator-backend').Sent} op
-   * @param {...unknown} args
+   * @param {...any} args
    */
   send(op, ...args) {
-    this.#thread?.postMessage({ op, args });
-  }
-
-  /**
-   * @param {RenderRequest} request
-   * @returns {Promise<RenderResult>}
-   */
-  render(request) {
-    return this.request('render', request);
-  }
-
-  /**
-   * @param {FinishRequest} request
-   * @returns {Promise<RenderResult['bodies']>}
-   */
-  finish(request) {
-    return this.request('finish', request);
+    const bytes = op === 'answer' ? args[0].bytes : undefined;
+    this.#thread?.postMessage({ op, args }, bytes === undefined ? [] : [bytes.buffer]);
   }
 
   async close() {
@@ -241,7 +216,7 @@ class ThreadBackend {
    * A push of remote write may take minutes. All others have a reply soon, so that a thread that hangs is
    * replaced.
    *
-   * @param {import('./aggregator-backend').Requested | 'render' | 'finish' | 'close'} op
+   * @param {import('./aggregator-backend').Requested} op
    * @param {...unknown} args
    * @returns {Promise<any>}
    */

@@ -101,14 +101,6 @@ describe('a thread', () => {
     });
   }
 
-  it('that gets an unknown operation, as from another release, goes on', async t => {
-    const { backend } = await startAfter(t, '');
-    backend.send('operationOfTomorrow', 1);
-    assert.equal(await backend.request('removeRetired', { labels: {} }), 0);
-    assert.equal(backend.isRunning, true);
-    await backend.close();
-  });
-
   it('whose end fails ends nevertheless', async t => {
     const { backend, threads } = await startAfter(
       t,
