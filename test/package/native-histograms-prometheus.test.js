@@ -11,9 +11,11 @@ const { Counter, Gauge, Histogram, Registry, Summary, metricsHandler } = require
 const { viewOf } = require('../../lib/registry/metric-view');
 const { boundOf } = require('../../lib/series/native-index');
 const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
+const { sharedCluster } = require('../fixtures/shared-cluster');
 
 const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus']);
+const NATIVE = ['--enable-feature=native-histograms,exemplar-storage'];
 const WITHIN_MS = 60_000;
 const VALUES = Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) / 1000 + 0.001);
 const quantile = 0.95;
@@ -71,8 +73,13 @@ function bucketsOf(histogram, path) {
   return [...mirrored.reverse(), ...zero, ...side(positive)];
 }
 
+/** The same of an answer of its API, without those that are empty. */
+function populated(buckets = []) {
+  return buckets.map(([, ...numbers]) => numbers.map(Number)).filter(([, , count]) => count > 0);
+}
+
 for (const [flags, contentType] of [
-  [['--enable-feature=native-histograms,exemplar-storage'], Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE],
+  [NATIVE, Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE],
   [[], Registry.PROMETHEUS_CONTENT_TYPE],
 ]) {
   const isNative = flags.length > 0;
@@ -147,17 +154,13 @@ for (const [flags, contentType] of [
         const { result } = await prometheus.ask('query', { query: 'only_native' });
         assert.deepEqual(result.map(({ metric }) => metric.path).sort(), ['empty', 'odd', 'é"\n']);
         for (const { metric, histogram } of result) {
-          const [, { buckets = [], count }] = histogram;
-          const found = buckets.map(([, ...numbers]) => numbers.map(Number));
+          const [, { buckets, count }] = histogram;
           const expected = bucketsOf(only, metric.path);
           assert.equal(
             Number(count),
             expected.reduce((sum, bucket) => sum + bucket[2], 0),
           );
-          assert.deepEqual(
-            found.filter(bucket => bucket[2] > 0),
-            expected,
-          );
+          assert.deepEqual(populated(buckets), expected);
         }
       });
 
@@ -172,3 +175,38 @@ for (const [flags, contentType] of [
     },
   );
 }
+
+describe('Prometheus 2.42 and a cluster', { skip, timeout: 120_000 }, () => {
+  const cluster = sharedCluster({ workers: 2 });
+
+  it('has the observations of all workers, bucket for bucket, those of workers that have ended too', async () => {
+    const record = ({ client }, values) => {
+      const native = { nativeHistogramBucketFactor: 1.1, labelNames: ['path'] };
+      const histogram = new client.Histogram({ name: 'only_native', help: 'h', buckets: [], ...native });
+      for (const value of values) histogram.observe({ path: '/' }, value);
+    };
+    await cluster().inWorker(1, record, VALUES.slice(0, 300));
+    await cluster().inWorker(2, record, VALUES.slice(300));
+    await cluster().endWorker(2, ({ process }) => process.exit());
+    await cluster().allRetired();
+    const port = await cluster().run(async ({ require, client, aggregator }) => {
+      const server = require('node:http').createServer(client.metricsHandler(aggregator)).unref();
+      await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+      return server.address().port;
+    });
+    const prometheus = await PrometheusServer.startWith(NATIVE, `http://127.0.0.1:${port}/metrics`);
+    try {
+      await prometheus.numberWhen('sum_over_time(up[1h])', count => count >= 2, WITHIN_MS);
+      const { result } = await prometheus.ask('query', { query: 'only_native' });
+      const [, { buckets, count }] = result[0].histogram;
+      const registry = new Registry();
+      const options = { help: 'h', buckets: [], labelNames: ['path'], registers: [registry] };
+      const one = new Histogram({ name: 'one', nativeHistogramBucketFactor: 1.1, ...options });
+      for (const value of VALUES) one.observe({ path: '/' }, value);
+      assert.equal(Number(count), VALUES.length);
+      assert.deepEqual(populated(buckets), bucketsOf(one, '/'));
+    } finally {
+      await prometheus.stop();
+    }
+  });
+});
