@@ -7,6 +7,7 @@
 const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
 const { countOf } = require('../series/merged-buckets');
 const { bucketsIn } = require('../series/native-json');
+const { RowStarts, UNKNOWN } = require('../series/row-starts');
 const { toNumber } = require('../exposition/number-format');
 const { isValidMetricName } = require('../registry/names');
 const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
@@ -31,6 +32,7 @@ const SMALL_TABLE_CELLS = 4096;
  * @property {Definition} definition
  * @property {RowsByLabels} rows
  * @property {Float64Array} columns
+ * @property {import('../series/row-starts').Starts} [starts]
  * @property {import('../source/extras').RowExtras} extras
  */
 
@@ -157,28 +159,34 @@ function readHistogram(metric, samples, budget) {
   const definition = definitionOf(metric, { kind: native ? 'native' : 'histogram', marks: bounds });
   const read = (/** @type {number} */ row) => native?.[row]?.buckets;
   const buckets = native && { read, changesOf: () => undefined };
-  return { definition, rows, columns, extras: { exemplars: exemplars.reader, buckets } };
+  const startIn = (/** @type {unknown} */ _, /** @type {number} */ row) => native?.[row]?.start ?? UNKNOWN;
+  const starts = native && new RowStarts(Int32Array.from({ length: rows.count }, startIn));
+  return { definition, rows, columns, starts, extras: { exemplars: exemplars.reader, buckets } };
 }
+
+/**
+ * @typedef {{buckets: Buckets, count: number, sum: unknown, exemplars: unknown, start: any}} NativeRow
+ */
 
 /**
  * @param {any} histograms those of a native histogram, see NativeJson
  * @param {RowsByLabels} rows
  * @param {ReadBudget} budget
- * @returns {{buckets: Buckets, count: number, sum: unknown, exemplars: unknown}[] | undefined} by row
+ * @returns {NativeRow[] | undefined} by row
  * @throws {TypeError} if they are not valid
  */
 function readNative(histograms, rows, budget) {
   if (!Array.isArray(histograms)) return undefined;
   budget.spend(histograms.length);
-  /** @type {{buckets: Buckets, count: number, sum: unknown, exemplars: unknown}[]} */
+  /** @type {NativeRow[]} */
   const byRow = [];
   for (const json of histograms) {
     if (!isObject(json) || isIndexed(json.labels)) throw new TypeError('not a native histogram');
     for (const list of [json.positiveSpans, json.positiveDeltas, json.negativeSpans, json.negativeDeltas])
       budget.spend(list?.length ?? 0);
     const buckets = bucketsIn(json);
-    const { sum, exemplars } = json;
-    byRow[rows.rowOf(json.labels)] = { buckets, count: countOf(buckets), sum, exemplars };
+    const { sum, exemplars, createdTimestamp: start } = json;
+    byRow[rows.rowOf(json.labels)] = { buckets, count: countOf(buckets), sum, exemplars, start };
   }
   return byRow;
 }

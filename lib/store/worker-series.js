@@ -308,7 +308,7 @@ function* metricsIn(registries, budget) {
  * @throws {Error} if it cannot be read
  */
 function jsonSource(workerId, metric, defaults, budget = new ReadBudget()) {
-  const { definition, rows: sets, columns, extras } = readJsonMetric(metric, budget);
+  const { definition, rows: sets, columns, starts, extras } = readJsonMetric(metric, budget);
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
   budget.spend(defaults.length * sets.count);
@@ -322,7 +322,7 @@ function jsonSource(workerId, metric, defaults, budget = new ReadBudget()) {
     order: undefined,
     pages: [columns],
     pageShift: ONE_PAGE,
-    starts: isLasting(definition.type) ? UNKNOWN : undefined,
+    starts: starts ?? (isLasting(definition.type) ? UNKNOWN : undefined),
     extras,
   };
 }

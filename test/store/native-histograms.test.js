@@ -354,6 +354,14 @@ describe('native histograms as JSON', () => {
       return bucketsIn(store);
     };
     assert.deepEqual(shown(series), bucketsOf(worker.histogram));
+    const startOf = createdTimestamp => {
+      const store = new ClusterStore();
+      store.applyJson(1, [[{ ...json, nativeHistograms: [{ ...series, createdTimestamp }] }]]);
+      const [{ view }] = runThrough(store.merge(new Set()));
+      return view.starts.startAt(view.rows()[0]);
+    };
+    assert.equal(startOf(series.createdTimestamp), series.createdTimestamp);
+    for (const unknown of [undefined, null, 'x', NaN, {}, [1, 2]]) assert.equal(startOf(unknown), 0);
     const { positiveSpans: spans, positiveDeltas: deltas } = series;
     for (const change of [
       { schema: 9 },
