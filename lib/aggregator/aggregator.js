@@ -126,7 +126,8 @@ class Aggregator {
     try {
       for (const workerId of this.#current.spool?.workers() ?? []) this.#restoreWorker(workerId);
     } catch (error) {
-      this.#refuseUnlessLater('restore-worker', error);
+      if (isTransient(error)) throw error;
+      this.#refuse('restore-worker', error);
     }
   }
 
@@ -316,15 +317,6 @@ class Aggregator {
     const state = { ...this.#store.state(), unusable: this.#answers.unusable };
     const metrics = selfMetrics(facts, state, this.refused, Date.now());
     return metrics.map(metric => sampleFamily(metric, {}));
-  }
-
-  /**
-   * @param {string} reason
-   * @param {unknown} error which is thrown again if it may be gone later
-   */
-  #refuseUnlessLater(reason, error) {
-    if (isTransient(error)) throw error;
-    this.#refuse(reason, error);
   }
 
   /**

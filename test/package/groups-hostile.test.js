@@ -28,26 +28,17 @@ const FIELDS = ['type', 'requestId', 'file', 'bytes', 'snapshot', 'reason', 'met
 FIELDS.push('pageId', 'format', 'timeout', 'inMessage', 'checkpointInterval', 'directory');
 FIELDS.push('badLog', 'known', 'pages', 'page', 'ascii', 'pid');
 
-/** @param {string} text */
-function frame(text) {
-  const bytes = Buffer.from(`xxxx${text}`);
-  bytes.writeUInt32BE(bytes.length - 4, 0);
-  return bytes;
-}
-
-const messageFrame = message => frame(JSON.stringify(message));
+const lineOf = message => `${JSON.stringify(message)}\n`;
 
 /** @returns {{socket: net.Socket, ended: Promise<void>}} which notes every message */
 function withMessages(socket, onMessage = () => {}) {
-  let bytes = Buffer.alloc(0);
+  let text = '';
+  socket.setEncoding('utf8');
   socket.on('error', () => {});
   socket.on('data', chunk => {
-    bytes = Buffer.concat([bytes, chunk]);
-    while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32BE(0)) {
-      const end = 4 + bytes.readUInt32BE(0);
-      onMessage(JSON.parse(bytes.toString('utf8', 4, end)));
-      bytes = bytes.subarray(end);
-    }
+    const lines = (text + chunk).split('\n');
+    text = lines.pop();
+    for (const line of lines) onMessage(JSON.parse(line));
   });
   return { socket, ended: new Promise(resolve => socket.on('close', resolve)) };
 }
@@ -67,7 +58,7 @@ describe(
       const directory = new GroupDirectory(group.directory);
       const joined = withMessages(await connect(directory.socketOf(directory.newest().leader.id)), onMessage);
       joined.socket.ref();
-      joined.socket.write(messageFrame({ type: HELLO, id: newId(), ...hello }));
+      joined.socket.write(lineOf({ type: HELLO, id: newId(), ...hello }));
       return joined;
     }
 
@@ -101,14 +92,14 @@ describe(
         onMessage: ({ type, requestId }) => {
           if (type !== REQUEST) return;
           const answer = answers.pop();
-          if (answer !== undefined) hostile.socket.write(frame(answer(requestId)));
-          hostile.socket.write(messageFrame({ type: RESPONSE, requestId, error: 'x' }));
+          if (answer !== undefined) hostile.socket.write(`${answer(requestId)}\n`);
+          hostile.socket.write(lineOf({ type: RESPONSE, requestId, error: 'x' }));
         },
       });
       for (let i = 0; i < MESSAGES; i++) {
         const type = [RESPONSE, PAGE, LAST, PING, HELLO][i % 5];
         const valid = { type, requestId: i, pageId: i, format: {}, timeout: 1, metrics: [], snapshot: '' };
-        hostile.socket.write(messageFrame(hostileMessage(valid, random, FIELDS)));
+        hostile.socket.write(lineOf(hostileMessage(valid, random, FIELDS)));
         if (i % 50 === 0) await watch.settled();
       }
       await watch.settled();
@@ -116,21 +107,23 @@ describe(
       for (const value of [deep, deepObject])
         for (const type of [HELLO, PAGE, LAST]) {
           const { socket, ended } = await join();
-          socket.write(frame(`{"type":"${type}","snapshot":${value},"format":${value},"pageId":${value}}`));
+          socket.write(`${`{"type":"${type}","snapshot":${value},"format":${value},"pageId":${value}}`}\n`);
           socket.end();
           await ended;
         }
 
       const floods = {
         // They are read, and ignored.
-        'short messages': socket => socket.end(Buffer.concat(Array(5000).fill(frame('1')))),
+        'short messages': socket => socket.end('1\n'.repeat(5000)),
         'long messages': socket => {
-          for (let i = 0; i < 300; i++) socket.write(frame(`"${'x'.repeat(MEGABYTE)}"`));
+          for (let i = 0; i < 300; i++) socket.write(lineOf('x'.repeat(MEGABYTE)));
           socket.end();
         },
-        'a length without end': socket => socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff])),
-        'no JSON': socket => socket.write(frame('{"type":')),
-        'no greeting': async socket => socket.write(frame('{"type":"x"}')),
+        'a line without end': socket => {
+          for (let i = 0; i < 40; i++) socket.write('x'.repeat(MEGABYTE));
+        },
+        'no JSON': socket => socket.write('{"type":\n'),
+        'no greeting': async socket => socket.write('{"type":"x"}\n'),
       };
       for (const [what, flood] of Object.entries(floods)) {
         const { socket, ended } = await join(what === 'no greeting' ? { hello: { type: PING } } : {});
@@ -158,7 +151,7 @@ describe(
     const pretenders = {
       'says nothing': () => {},
       'sends messages with fields of any type': socket => {
-        socket.write(messageFrame({ type: HELLO }));
+        socket.write(lineOf({ type: HELLO }));
         for (let i = 0; i < MESSAGES; i++) {
           const type = [REQUEST, WELCOME, PAGE, HELLO, PING][i % 5];
           const directory = ['', 'relative', group.place, `${group.place}/missing`][i % 4];
@@ -173,9 +166,7 @@ describe(
           const { directory: any, ...message } = hostileMessage(valid, random, FIELDS);
           // Where a process writes is decided by the leader, so other places are left out.
           socket.write(
-            messageFrame(
-              typeof any === 'string' ? { ...message, directory } : { ...message, directory: any },
-            ),
+            lineOf(typeof any === 'string' ? { ...message, directory } : { ...message, directory: any }),
           );
         }
       },

@@ -1,15 +1,13 @@
 'use strict';
 
-// Runs in every process of a group, on its event loop. A link over a socket: each message is JSON after its
-// length, 4 bytes. The length of a message is bounded: a link that exceeds that is closed.
+// Runs in every process of a group, on its event loop. A link over a socket: each message is a line of JSON.
+// The length of a line is bounded: a link that exceeds that is closed.
 
 const net = require('node:net');
 const { debug } = require('../../options/debug-log');
 
-const LENGTH_BYTES = 4;
-
 // A snapshot of 10,000 series, which is sent in a message if no file can be written, has 1 MB.
-const MAX_MESSAGE_BYTES = 2 ** 25;
+const MAX_MESSAGE_CHARACTERS = 2 ** 25;
 
 // For a process that is stopped and reads nothing.
 const MAX_UNSENT_BYTES = 2 ** 26;
@@ -23,9 +21,8 @@ const MAX_UNSENT_BYTES = 2 ** 26;
 class SocketLink {
   #socket;
   #events;
-  /** @type {Buffer[]} of a message that is not complete */
-  #chunks = [];
-  #bytes = 0;
+  /** Of a message that is not complete. */
+  #line = '';
   #hasEnded = false;
 
   /**
@@ -35,7 +32,8 @@ class SocketLink {
   constructor(socket, events) {
     this.#socket = socket;
     this.#events = events;
-    socket.on('data', chunk => this.#receive(chunk));
+    socket.setEncoding('utf8');
+    socket.on('data', text => this.#receive(/** @type {any} */ (text)));
     socket.on('error', error => debug('a link failed: %s', error));
     socket.on('close', () => this.close());
     socket.unref();
@@ -51,56 +49,42 @@ class SocketLink {
    * @throws {RangeError} if it is too long: the other side would end the link
    */
   send(message, onSent = () => {}) {
-    const text = JSON.stringify(message);
-    const bytes = Buffer.byteLength(text);
-    if (bytes > MAX_MESSAGE_BYTES)
-      throw new RangeError(`a message of ${bytes} bytes is too long for the link, which takes 32 MiB`);
-    if (!this.isConnected || this.#socket.writableLength + bytes > MAX_UNSENT_BYTES) {
+    const line = JSON.stringify(message);
+    if (line.length > MAX_MESSAGE_CHARACTERS)
+      throw new RangeError(`a message of ${line.length} characters is too long for the link`);
+    if (!this.isConnected || this.#socket.writableLength > MAX_UNSENT_BYTES) {
       onSent(new Error('the link cannot be written'));
       return;
     }
-    const frame = Buffer.allocUnsafe(LENGTH_BYTES + bytes);
-    frame.writeUInt32BE(bytes, 0);
-    frame.write(text, LENGTH_BYTES);
-    this.#socket.write(frame, error => onSent(error ?? null));
+    this.#socket.write(`${line}\n`, error => onSent(error ?? null));
   }
 
   close() {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#chunks = [];
+    this.#line = '';
     this.#socket.destroy();
     this.#events.onEnd();
   }
 
-  /** @param {Buffer} chunk */
-  #receive(chunk) {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    while (!this.#hasEnded && this.#bytes >= LENGTH_BYTES) {
-      const first = this.#chunks[0].length < LENGTH_BYTES ? this.#join() : this.#chunks[0];
-      const length = first.readUInt32BE(0);
-      if (length > MAX_MESSAGE_BYTES) this.#refuse(`a message of ${length} bytes`);
-      else if (this.#bytes < LENGTH_BYTES + length) return;
-      else this.#deliver(this.#join(), LENGTH_BYTES + length);
+  /** @param {string} text */
+  #receive(text) {
+    const ends = text.split('\n');
+    this.#line += ends[0];
+    for (const next of ends.slice(1)) {
+      if (this.#hasEnded) return;
+      const line = this.#line;
+      this.#line = next;
+      this.#deliver(line);
     }
+    if (this.#line.length > MAX_MESSAGE_CHARACTERS) this.#refuse('a message is too long');
   }
 
-  #join() {
-    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
-    return this.#chunks[0];
-  }
-
-  /**
-   * @param {Buffer} buffer
-   * @param {number} end of the first message in it
-   */
-  #deliver(buffer, end) {
-    this.#chunks = [buffer.subarray(end)];
-    this.#bytes -= end;
+  /** @param {string} line */
+  #deliver(line) {
     let message;
     try {
-      message = JSON.parse(buffer.toString('utf8', LENGTH_BYTES, end));
+      message = JSON.parse(line);
     } catch (error) {
       this.#refuse(String(error));
       return;

@@ -19,8 +19,9 @@ class FakeSocket extends EventEmitter {
   writableLength = 0;
   unref() {}
   sent = [];
-  write(frame, callback) {
-    this.sent.push(JSON.parse(frame.subarray(4)));
+  setEncoding() {}
+  write(line, callback) {
+    this.sent.push(JSON.parse(line));
     callback();
   }
   destroy() {
@@ -28,9 +29,7 @@ class FakeSocket extends EventEmitter {
     this.emit('close');
   }
   receive(message) {
-    const bytes = Buffer.from(`xxxx${JSON.stringify(message)}`);
-    bytes.writeUInt32BE(bytes.length - 4, 0);
-    this.emit('data', bytes);
+    this.emit('data', `${JSON.stringify(message)}\n`);
   }
 }
 

@@ -106,13 +106,9 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     });
     const socket = Object.assign(new EventEmitter(), {
       ...{ writable: true, writableLength: 0, sent: [] },
-      ...{ unref() {}, destroy() {}, write: frame => socket.sent.push(JSON.parse(frame.subarray(4))) },
+      ...{ unref() {}, setEncoding() {}, destroy() {}, write: line => socket.sent.push(JSON.parse(line)) },
     });
-    const receive = message => {
-      const bytes = Buffer.from(`xxxx${JSON.stringify(message)}`);
-      bytes.writeUInt32BE(bytes.length - 4, 0);
-      socket.emit('data', bytes);
-    };
+    const receive = message => socket.emit('data', `${JSON.stringify(message)}\n`);
     leader.accept(socket);
     receive({ type: HELLO, id: 8 });
     assert.deepEqual(socket.sent, [{ type: HELLO }]);

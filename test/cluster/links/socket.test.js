@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
+const { StringDecoder } = require('node:string_decoder');
 const { describe, it } = require('node:test');
 
 const { Counter, Registry } = require('../../..');
@@ -12,11 +13,17 @@ const { SocketLink } = require('../../../lib/cluster/links/socket.js');
 class FakeSocket extends EventEmitter {
   writable = true;
   writableLength = 0;
-  /** @type {Buffer[]} */
+  /** @type {string[]} */
   sent = [];
+  #decoder = new StringDecoder();
+  setEncoding() {}
   unref() {}
-  write(frame, callback) {
-    this.sent.push(frame);
+  /** @param {Buffer | string} bytes */
+  receive(bytes) {
+    this.emit('data', this.#decoder.write(Buffer.from(bytes)));
+  }
+  write(line, callback) {
+    this.sent.push(line);
     callback();
   }
   destroy() {
@@ -25,11 +32,7 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-function frame(text) {
-  const bytes = Buffer.from(`xxxx${text}`);
-  bytes.writeUInt32BE(bytes.length - 4, 0);
-  return bytes;
-}
+const lineOf = message => `${JSON.stringify(message)}\n`;
 
 function connected() {
   const socket = new FakeSocket();
@@ -44,11 +47,11 @@ function connected() {
 
 describe('a link over a socket', () => {
   it('delivers messages however they are split', () => {
-    const bytes = Buffer.concat([{ a: 1 }, ['ä', null], 7].map(message => frame(JSON.stringify(message))));
+    const bytes = Buffer.from([{ a: 1 }, ['ä', null], 7].map(lineOf).join(''));
     for (const size of [1, 3, 5, bytes.length]) {
       const { socket, messages } = connected();
       for (let start = 0; start < bytes.length; start += size)
-        socket.emit('data', bytes.subarray(start, start + size));
+        socket.receive(bytes.subarray(start, start + size));
       assert.deepEqual(messages, [{ a: 1 }, ['ä', null], 7]);
     }
   });
@@ -56,26 +59,27 @@ describe('a link over a socket', () => {
   it('reads what it has sent', () => {
     const from = connected();
     const to = connected();
-    const sent = [{ text: 'ü'.repeat(100) }, { list: [] }];
+    const sent = [{ text: 'ü\n'.repeat(100) }, { list: [] }];
     for (const message of sent) from.link.send(message);
-    for (const bytes of from.socket.sent) to.socket.emit('data', bytes);
+    for (const line of from.socket.sent) to.socket.receive(line);
     assert.deepEqual(to.messages, sent);
   });
 
   it('ends with a message that is too long', () => {
     const { socket, link, messages, ends } = connected();
-    socket.emit('data', frame(JSON.stringify('x'.repeat(100_000))));
+    socket.receive(lineOf('x'.repeat(100_000)));
     assert.equal(messages.length, 1);
-    const header = Buffer.alloc(4);
-    header.writeUInt32BE(2 ** 25 + 1);
-    socket.emit('data', header);
+    const part = 'x'.repeat(2 ** 20);
+    for (let i = 0; i < 32; i++) socket.receive(part);
+    assert.equal(ends(), 0);
+    socket.receive('x');
     assert.equal(ends(), 1);
     assert.equal(link.isConnected, false);
   });
 
   it('ends with a message that is not JSON', () => {
     const { socket, messages, ends } = connected();
-    socket.emit('data', Buffer.concat([frame('{'), frame('1')]));
+    socket.receive('{\n1\n');
     assert.equal(ends(), 1);
     assert.deepEqual(messages, []);
   });
@@ -90,7 +94,7 @@ describe('a link over a socket', () => {
       },
       onEnd() {},
     });
-    socket.emit('data', Buffer.concat([frame('1'), frame('2')]));
+    socket.receive('1\n2\n');
     assert.deepEqual(messages, [1, 2]);
   });
 
@@ -107,8 +111,8 @@ describe('a link over a socket', () => {
   it('stays if a snapshot is too long for a message, and says so in the answer', async () => {
     const from = connected();
     const to = connected();
-    from.socket.write = (frame, callback) => {
-      to.socket.emit('data', frame);
+    from.socket.write = (line, callback) => {
+      to.socket.receive(line);
       callback();
     };
     const registry = new Registry();
@@ -125,7 +129,7 @@ describe('a link over a socket', () => {
     for (const requestId of [1, 2]) {
       responder.receive({ type: REQUEST, requestId, directory: '' });
       while (to.messages.length + to.ends() < requestId) await new Promise(resolve => setImmediate(resolve));
-      assert.match(to.messages.at(-1).error, /^a message of \d+ bytes is too long for the link/);
+      assert.match(to.messages.at(-1).error, /^a message of \d+ characters is too long for the link/);
     }
     assert.equal(from.link.isConnected, true);
     assert.equal(to.ends(), 0);
