@@ -29,6 +29,9 @@ const AHEAD = [
   { id: 'metrics-text/integers-100k', figure: 'gap', atLeast: 50 },
   { id: 'metrics-text/floats-100k', figure: 'wall', atLeast: 3 },
   { id: 'metrics-text/floats-100k', figure: 'gap', atLeast: 50 },
+  { id: 'native-histograms/observe', figure: 'time', atLeast: 10 },
+  { id: 'native-histograms/observe-both', figure: 'time', atLeast: 10 },
+  { id: 'native-histograms/cluster', figure: 'wall', atLeast: 10 },
   { id: 'memory/counter-series', figure: 'bytes', atLeast: 2 },
   { id: 'memory/histogram-label-set', figure: 'bytes', atLeast: 2 },
   { id: 'memory/unlabelled', figure: 'bytes', atLeast: 1 },
@@ -47,6 +50,14 @@ const BUDGETS = [
   { id: 'metrics-text/integers-100k', figure: 'gap', atMost: 5 },
   { id: 'snapshot/thousand-metrics', figure: 'section', atMost: 1 },
   { id: 'snapshot/summaries-20k', figure: 'section', atMost: 1 },
+  { id: 'native-histograms/observe', figure: 'time', atMost: 15 },
+  { id: 'native-histograms/observe-both', figure: 'time', atMost: 25 },
+  { id: 'native-histograms/series', figure: 'bytes', atMost: 700 },
+  { id: 'native-histograms/page', figure: 'bytes', against: REFERENCE, atLeast: 6 },
+  { id: 'native-histograms/page', figure: 'bytes', atMost: 2_578_000 },
+  { id: 'native-histograms/page', figure: 'gap', atMost: 1 },
+  { id: 'native-histograms/section', figure: 'share', atMost: 1 },
+  { id: 'native-histograms/cluster', figure: 'gap', atMost: 1 },
 ];
 
 /**
