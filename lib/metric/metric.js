@@ -259,8 +259,8 @@ function register(metric, state) {
  */
 function addToRegistries(metric) {
   const { enableExemplars, registers } = metric;
-  // Endpoints offer native histograms in a format that has exemplars.
-  const isNative = stateOf(metric).buckets !== undefined;
+  // Endpoints offer native histograms in a format that has exemplars. Metrics of lib/compat have no state.
+  const isNative = stateOf(metric)?.buckets !== undefined;
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
     if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
