@@ -5,9 +5,17 @@
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
-const { AggregatorRegistry, Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const client = require('../..');
 const { PROTOBUF } = require('../../lib/exposition/formats');
-const { familiesOf } = require('../fixtures/protobuf-page');
+const { scrapePages } = require('../../lib/registry/scrape');
+const { familiesOf, protobufSamples } = require('../fixtures/protobuf-page');
+const fc = require('../fixtures/seeded-fast-check');
+const { samplesOf } = require('../fixtures/unit-scrape');
+const { expressibleAsText } = require('../prom-client/fixtures/property-format-limits');
+const { runProgram } = require('../prom-client/fixtures/property-interpreter');
+const { program } = require('../prom-client/fixtures/property-programs');
+
+const { AggregatorRegistry, Counter, Gauge, Histogram, Registry, Summary } = client;
 
 const CONTENT_TYPE = Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE;
 const NO_BUCKETS = { indices: [], counts: [] };
@@ -160,6 +168,28 @@ describe('the protobuf format', () => {
       const [odd] = nativeFamily([{}], { bucketsAt: undefined, pageOf: () => [count, 1] });
       assert.deepEqual([odd.count, odd.countFloat], [0, count]);
     }
+  });
+
+  it('property: has the samples that text has, after any sequence of operations', async t => {
+    const { metrics } = Registry.prototype;
+    let compared = 0;
+    const pages = [];
+    t.mock.method(Registry.prototype, 'metrics', async function () {
+      const formats = ['text', 'protobuf'].map(format => ({ format, gzip: false }));
+      // The program may expect an error.
+      pages.push(await scrapePages([this], formats));
+      return metrics.call(this);
+    });
+    const property = fc.asyncProperty(program.map(expressibleAsText), async given => {
+      await runProgram(client, given);
+      for (const [text, page] of pages.splice(0)) {
+        const expected = samplesOf(text.toString());
+        assert.deepEqual(protobufSamples(page), expected);
+        compared += expected.size;
+      }
+    });
+    await fc.assert(property, { numRuns: 60 });
+    assert.ok(compared >= 200 * fc.effort, `${compared} samples`);
   });
 
   it('has the text of a single metric as text', async () => {

@@ -327,6 +327,18 @@ describe('exemplars of a registry with formats', () => {
     assert.match(text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
   });
 
+  it('setFormats() with protobuf allows them, too; a native histogram may have them without', async () => {
+    for (const formats of [['text', 'protobuf'], undefined]) {
+      const registry = new Registry();
+      if (formats !== undefined) registry.setFormats(formats);
+      const native = formats === undefined ? { nativeHistogramBucketFactor: 2 } : {};
+      const histogram = new Histogram({ ...options(registry), ...native });
+      histogram.observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+      assert.doesNotMatch((await scrape(registry)).text, /trace_id/);
+      assert.match((await scrape(registry, { headers: { accept: FAMILIES } })).text, /trace_id/);
+    }
+  });
+
   it('a registry of OpenMetrics text is served as Prometheus text without them', async () => {
     const registry = new Registry(OPENMETRICS);
     new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
