@@ -164,8 +164,7 @@ class NativeBuckets {
    * @returns {Buckets} populated ones only
    */
   read(row) {
-    if (!this.#isStarted(row)) return this.#empty();
-    return /** @type {Buckets} */ (readRow(this.memory, row));
+    return this.#isStarted(row) ? readHead(this.memory, this.#headOf(row)) : this.#empty();
   }
 
   /**
@@ -594,16 +593,29 @@ function isReadable(pages, { words, numbers, at }) {
   if (!(schema >= MIN_SCHEMA && schema <= MAX_SCHEMA && threshold >= 0 && threshold < Infinity)) return false;
   if (!(Number.isInteger(zeros) && zeros >= 0)) return false;
   const size = chunkSize(words[at + IS_WIDE]);
-  return [at + POSITIVE, at + NEGATIVE].every(side => {
-    const { [side + PLACE]: directory, [side + FIRST]: first, [side + LENGTH]: length } = words;
-    if (length === 0) return true;
-    const isPossible = length > 0 && length <= MOST_LENGTH && Math.abs(first) <= MOST_FIRST;
-    if (!isPossible || !isPlace(pages, directory, length)) return false;
-    const page = pages[directory >> PAGE_SHIFT];
-    const offset = directory & PAGE_MASK;
-    const chunks = page.subarray(offset, offset + length);
-    return chunks.every(place => place === NONE || isPlace(pages, place, size));
-  });
+  return (
+    isReadableSide(pages, words, at + POSITIVE, size) && isReadableSide(pages, words, at + NEGATIVE, size)
+  );
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {Int32Array} words
+ * @param {number} side
+ * @param {number} size of a chunk
+ * @returns {boolean}
+ */
+function isReadableSide(pages, words, side, size) {
+  const length = words[side + LENGTH];
+  if (length === 0) return true;
+  const directory = words[side + PLACE];
+  const isPossible = length > 0 && length <= MOST_LENGTH && Math.abs(words[side + FIRST]) <= MOST_FIRST;
+  if (!isPossible || !isPlace(pages, directory, length)) return false;
+  const page = pages[directory >> PAGE_SHIFT];
+  const offset = directory & PAGE_MASK;
+  for (let i = offset; i < offset + length; i++)
+    if (page[i] !== NONE && !isPlace(pages, page[i], size)) return false;
+  return true;
 }
 
 /**
@@ -613,7 +625,8 @@ function isReadable(pages, { words, numbers, at }) {
  * @returns {boolean} whether it is there
  */
 function isPlace(pages, place, size) {
-  return (place & PAGE_MASK) + size <= pages[place >> PAGE_SHIFT]?.length;
+  const page = pages[place >> PAGE_SHIFT];
+  return page !== undefined && (place & PAGE_MASK) + size <= page.length;
 }
 
 /**
@@ -640,15 +653,25 @@ function readHead({ pages, maxBuckets }, { words, numbers, at }) {
  * @returns {Side} anything if the row is being replaced
  */
 function readSide(pages, words, head, side) {
-  /** @type {Side} */
-  const { indices, counts } = { indices: [], counts: [] };
-  eachBucket(pages, words, head, side, {
-    bucket: (index, count) => {
-      indices.push(index);
-      counts.push(count);
-    },
-  });
-  return { indices, counts };
+  const lists = new SideLists();
+  eachBucket(pages, words, head, side, lists);
+  return { indices: lists.indices, counts: lists.counts };
+}
+
+class SideLists {
+  /** @type {number[]} */
+  indices = [];
+  /** @type {number[]} */
+  counts = [];
+
+  /**
+   * @param {number} index
+   * @param {number} count
+   */
+  bucket(index, count) {
+    this.indices.push(index);
+    this.counts.push(count);
+  }
 }
 
 /**
@@ -659,20 +682,28 @@ function readSide(pages, words, head, side) {
  * @param {{bucket: (index: number, count: number) => void}} visitor gets those that are populated
  */
 function eachBucket(pages, words, head, side, visitor) {
+  const length = words[side + LENGTH];
+  if (length === 0) return;
   const isWide = words[head + IS_WIDE] !== 0;
-  const { [side + PLACE]: directory, [side + FIRST]: first, [side + LENGTH]: length } = words;
+  const first = words[side + FIRST] << CHUNK_SHIFT;
+  const directory = pages[words[side + PLACE] >> PAGE_SHIFT];
+  const offset = words[side + PLACE] & PAGE_MASK;
+  // Pages are missing only while another thread replaces the row: what is read is discarded.
+  if (directory === undefined) return;
   for (let chunk = 0; chunk < length; chunk++) {
-    const place = pages[directory >> PAGE_SHIFT]?.[(directory & PAGE_MASK) + chunk];
-    const page = place && pages[place >> PAGE_SHIFT];
-    if (!page) continue;
+    const place = directory[offset + chunk];
+    if (place === NONE) continue;
+    const page = pages[place >> PAGE_SHIFT];
+    if (page === undefined) continue;
     const start = place & PAGE_MASK;
+    const index = first + (chunk << CHUNK_SHIFT);
     for (let i = 0; i < CHUNK; i++) {
       const low = page[start + i];
       if (isWide) {
         const count = (low >>> 0) + (page[start + CHUNK + i] >>> 0) * TWO_32;
-        if (count > 0) visitor.bucket(((first + chunk) << CHUNK_SHIFT) + i, count);
+        if (count > 0) visitor.bucket(index + i, count);
       } else if (low !== 0) {
-        visitor.bucket(((first + chunk) << CHUNK_SHIFT) + i, low >>> 0);
+        visitor.bucket(index + i, low >>> 0);
       }
     }
   }
