@@ -36,8 +36,8 @@ class AggregatorSupervisor {
   starting = undefined;
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
-  /** @type {string | undefined} '' if there is none; undefined until the aggregator has tried to create it */
-  #directory = undefined;
+  /** Directory of the spool; '' if there is none. */
+  directory = '';
   /**
    * @type {Map<number, import('../../aggregator/retirement').Death>} dead workers that are not part of the
    *   retired totals yet
@@ -75,16 +75,6 @@ class AggregatorSupervisor {
     this.#start = start;
     this.#options = options;
     this.#events = events;
-  }
-
-  /** Directory of the spool; '' if there is none. */
-  get directory() {
-    return this.#directory ?? '';
-  }
-
-  /** Whether the aggregator has tried to create a spool. */
-  get isDirectoryKnown() {
-    return this.#directory !== undefined;
   }
 
   /**
@@ -142,7 +132,7 @@ class AggregatorSupervisor {
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
     const reason = this.#policy.isUnstable ? 'start' : undefined;
-    const adopt = this.#directory || this.#options.adopt;
+    const adopt = this.directory || this.#options.adopt;
     const options = { ...this.#options, adopt, totals: this.#totals };
     try {
       this.#backend = await this.#start(options, events, reason);
@@ -208,8 +198,8 @@ class AggregatorSupervisor {
 
   /** @param {string} directory */
   #onDirectory(directory) {
-    if (directory === this.#directory) return;
-    this.#directory = directory;
+    if (directory === this.directory) return;
+    this.directory = directory;
     this.#events.onDirectory();
   }
 

@@ -19,6 +19,7 @@ const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
 const { TEXT } = require('../../exposition/formats');
 const { unavailable } = require('../../registry/unavailable');
+const { debug, isDebugging } = require('../../options/debug-log');
 const { warnOnce } = require('../../options/warnings');
 
 // Timeout of a scrape that no caller waits for.
@@ -62,6 +63,8 @@ class ClusterPrimary {
   /** @type {OwnSource | undefined} with `includePrimary` */
   #own = undefined;
   #threads;
+  /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
+  #leftOut = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
   #storeState = undefined;
   /** Whether the last page had numbers of all workers that an earlier one had. */
@@ -79,6 +82,7 @@ class ClusterPrimary {
     this.#threads = threads;
     if (options.includePrimary)
       this.#own = new OwnSource(registries, (...captured) => this.#onOwnCaptured(...captured));
+    else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
       // Running workers learn where their last columns go, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
@@ -250,7 +254,19 @@ class ClusterPrimary {
    */
   #ready() {
     this.#roster.addUnannounced();
+    this.#logLeftOut();
     return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();
+  }
+
+  /** One line for those who miss the primary's own metrics. */
+  #logLeftOut() {
+    if (this.#leftOut === undefined || !isDebugging()) return;
+    const names = [...this.#leftOut()].flatMap(registry =>
+      registry.getMetricsAsArray().map((/** @type {{name: string}} */ { name }) => name),
+    );
+    this.#leftOut = undefined;
+    if (names.length === 0) return;
+    debug('metrics of the primary are left out, because includePrimary is not set: %s', names.join(', '));
   }
 
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */

@@ -46,9 +46,7 @@ class WorkerMessages {
 
   /** @param {WorkerRecord} record */
   welcome({ worker }) {
-    // From its start, a worker knows who has the cluster's page.
-    if (!this.#supervisor.isDirectoryKnown) send(worker, { type: PAGE, pages: true });
-    else send(worker, { type: WELCOME, ...this.fields });
+    send(worker, { type: WELCOME, ...this.fields });
   }
 
   /** @param {WorkerRecord} record of a worker that gets no pages any more */

@@ -441,7 +441,7 @@ describe('a worker that was never scraped', () => {
   /** Counts as the others do, and knows when the primary has announced where its exit file goes. */
   const welcomed = {
     start: ({ client, cluster, process, state }) => {
-      const isWelcome = message => message?.type === 'prom-client-cluster:welcome';
+      const isWelcome = ({ type, directory }) => type === 'prom-client-cluster:welcome' && directory !== '';
       state.welcomed = new Promise(resolve => {
         // In a later turn: the library is another listener.
         process.on('message', message => isWelcome(message) && setImmediate(resolve));
