@@ -1,0 +1,205 @@
+'use strict';
+
+// Native histograms of threads that count while they are read.
+
+const assert = require('node:assert/strict');
+const { after, before, it } = require('node:test');
+const { setImmediate: turn } = require('node:timers/promises');
+const { BroadcastChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
+const client = require('../../index');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { countOf } = require('../../lib/series/merged-buckets');
+const { ThreadMirror } = require('../../lib/source/thread-mirror');
+const { MirrorBuckets } = require('../../lib/source/mirror-buckets');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { inboxOf } = require('../../lib/threads/thread-messages');
+
+const ROOT = require.resolve('../../index');
+const OPTIONS = {
+  ...{ name: 'seconds', help: 'h', labelNames: ['kind'], buckets: [] },
+  ...{ nativeHistogramBucketFactor: 1.002, nativeHistogramZeroThreshold: 0.001 },
+  nativeHistogramMaxBucketNumber: 12,
+};
+
+const BEGIN = `
+  const { parentPort, workerData: { shared, options, root } } = require('node:worker_threads');
+  const { Histogram, Registry, WorkerRegistry } = require(root);
+  const { viewOf } = require(require('node:path').join(root, '../lib/registry/metric-view'));
+  const registers = [new Registry()];
+  WorkerRegistry.setRegistries(registers[0]);
+  const seconds = new Histogram({ ...options, registers });
+  new WorkerRegistry();`;
+
+/**
+ * Two rows by turns, of which one gets the memory that the other one has no use for any more. Each is
+ * coarsened ten times, and begins anew. For each, there is how often it has begun (twice: an odd number while
+ * it does), and its count.
+ */
+const COARSENS = `${BEGIN}
+  for (let i = 0; i < 400_000; i++) {
+    const row = i % 2;
+    const kind = String(row);
+    const round = (i >> 1) + row * 100;
+    const part = (round % 200) / 200;
+    if (part === 0) {
+      Atomics.add(shared, row * 2, 1);
+      seconds.zero({ kind });
+      Atomics.store(shared, row * 2 + 1, 0);
+      Atomics.add(shared, row * 2, 1);
+    }
+    const size = i % 7 === 0 ? 0.0001 : 2 ** (part ** 3 * 40 * ((i * 0.618) % 1));
+    seconds.observe({ kind }, round % 3 === 0 ? -size : size);
+    Atomics.add(shared, row * 2 + 1, 1);
+  }
+  const { table, buckets } = viewOf(seconds);
+  parentPort.postMessage(Array.from(table.liveRows(), row => [table.labelsOf(row).kind, buckets.read(row)]));
+  setInterval(() => {}, 1e6);`;
+
+/** Rows that come, are coarsened at once, and go: how many have come, and what was observed of those there. */
+const COMES_AND_GOES = `${BEGIN}
+  for (let row = 0; ; row++) {
+    const kind = String(row);
+    Atomics.store(shared, 0, row);
+    for (const value of [1, -1e-2, 1e-1, 1e6]) {
+      seconds.observe({ kind }, value);
+      Atomics.add(shared, 1, 1);
+    }
+    if (row % 3 !== 1) continue;
+    Atomics.sub(shared, 1, 4);
+    seconds.remove({ kind });
+  }`;
+
+/** @type {any} */
+let inbox;
+/** @type {any[]} that an event has delivered */
+const messages = [];
+
+before(() => {
+  inbox = new BroadcastChannel(inboxOf(''));
+  inbox.onmessage = (/** @type {any} */ { data }) => messages.push(data);
+});
+after(() => inbox.close());
+
+function receive() {
+  for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) messages.push(received.message);
+  return messages.splice(0);
+}
+
+/**
+ * @param {string} program
+ * @param {object} [options]
+ */
+function startThread(program, options) {
+  receive();
+  const shared = new Int32Array(new SharedArrayBuffer(16));
+  const workerData = { shared, options: { ...OPTIONS, ...options }, root: ROOT };
+  const thread = new Worker(program, { eval: true, workerData });
+  const mirror = new ThreadMirror();
+  const store = new ClusterStore();
+  /** @returns {import('../../lib/exposition/live-family').MetricView | undefined} as published up to now */
+  const read = () => {
+    for (const { join, chunk, memory, memoryNumber } of receive()) {
+      const chunks = [join, chunk].filter(each => each !== undefined);
+      const parts = { chunks, memories: memory === undefined ? [] : [[memoryNumber, memory]] };
+      mirror.add(/** @type {any} */ (parts));
+      store.share(1, /** @type {any} */ (parts));
+    }
+    runThrough(mirror.read());
+    const [metric] = mirror.registries.flatMap(registry => registry.getMetricsAsArray());
+    return metric && viewOf(metric);
+  };
+  return { shared, thread, read, store };
+}
+
+/** @param {any} view @returns {[kind: string, buckets: any][]} */
+function rowsOf({ table, buckets }) {
+  return Array.from(table.liveRows(), row => [table.labelsOf(row).kind, buckets.read(row)]);
+}
+
+it('a row is read whole while its thread coarsens it, and bucket by bucket when that has ended', async () => {
+  const { shared, thread, read, store } = startThread(COARSENS);
+  /** @type {any} */
+  let end;
+  thread.once('message', own => (end = own));
+  let [fresh, old] = [0, 0];
+  const schemas = new Set();
+  /** @type {any[]} by row */
+  const last = [];
+  for (; end === undefined; await turn()) {
+    const view = read();
+    if ((view?.table.rowCount ?? 0) < 2) continue;
+    for (let i = 0; i < 1000; i++) {
+      const row = i % 2;
+      const [begun, recorded] = [Atomics.load(shared, row * 2), Atomics.load(shared, row * 2 + 1)];
+      const buckets = view?.buckets?.read(row);
+      const most = Atomics.load(shared, row * 2 + 1) + 1;
+      if (begun % 2 === 1 || Atomics.load(shared, row * 2) !== begun || buckets === undefined) continue;
+      const count = countOf(buckets);
+      if (count >= recorded && count <= most) fresh++;
+      // What was read before, because the row could not be read again.
+      else if (buckets === last[row]) old++;
+      else assert.fail(`${count} of ${recorded} to ${most}`);
+      last[row] = buckets;
+      schemas.add(buckets.schema);
+    }
+  }
+  assert.ok(fresh > 1000 && old < fresh && schemas.size > 5, `${fresh}, ${old}, ${schemas.size}`);
+  assert.deepEqual(rowsOf(read()), end);
+  runThrough(store.readThreads());
+  const [{ view }] = /** @type {any[]} */ (runThrough(store.merge(new Set())));
+  const shown = Array.from(view.rows(), row => [
+    new Map(view.labels(row, false)).get('kind'),
+    view.bucketsAt(row),
+  ]);
+  assert.deepEqual(shown, end);
+  await thread.terminate();
+});
+
+it('a thread that is terminated in the middle of a change loses no observation that it has counted', async () => {
+  for (let i = 1; i <= 5; i++) {
+    const { shared, thread, read } = startThread(COMES_AND_GOES, { nativeHistogramMaxBucketNumber: 1 });
+    while (Atomics.load(shared, 0) < 100 * i) await turn();
+    await thread.terminate();
+    const rows = rowsOf(read());
+    const count = rows.reduce((sum, [, buckets]) => sum + countOf(buckets), 0);
+    // What is counted and not noted yet, or noted as removed before it was.
+    assert.ok([0, 1, 4].includes(count - shared[1]), `${count} of ${shared[1]}`);
+  }
+});
+
+it('pages of buckets that are not valid are not read', () => {
+  const memory = new SharedArrayBuffer(64);
+  const [numbers, words] = [new Float64Array(memory), new Int32Array(memory)];
+  const chunks = new SharedArrayBuffer(1024);
+  const places = new Int32Array(chunks);
+  const make = () => {
+    const buckets = new MirrorBuckets('160');
+    buckets.setPage(0, 0, memory);
+    buckets.setPage(1, 0, chunks);
+    return buckets;
+  };
+  // Schema 3, a directory of 16 places at 16, a chunk at 32.
+  words.set([0, 3, 1, 1, 0, 16, -2, 16]);
+  [places[16], places[32]] = [32, 7];
+  const valid = { schema: 3, zeroThreshold: 0, zeroCount: 0, maxBuckets: 160 };
+  const sides = { positive: { indices: [-32], counts: [7] }, negative: { indices: [], counts: [] } };
+  assert.deepEqual(make().read(0), { ...valid, ...sides });
+  for (const [place, value] of [[0, 1], [1, 9], [1, -5], [5, 1e9], [5, -1], [6, 1e6], [7, 1e6], [7, -1]]) {
+    const before = words[place];
+    words[place] = value;
+    assert.equal(make().read(0), undefined, `${value} at ${place}`);
+    words[place] = before;
+  } // prettier-ignore
+  for (const [place, value] of [[6, -1], [6, NaN], [6, Infinity], [7, -1], [7, 0.5], [7, NaN]]) {
+    numbers[place] = value;
+    assert.equal(make().read(0), undefined, `${value} at ${place}`);
+    numbers[place] = 0;
+  } // prettier-ignore
+  places[16] = 1e9;
+  assert.equal(make().read(0), undefined);
+  assert.equal(make().read(1), undefined);
+  for (const [kind, number, length] of [[2, 0, 64], [0, 2, 64], [1, 2, 64], [0, 0, 32], [1, 0, 64], [1, 1, 63]])
+    assert.throws(() => make().setPage(kind, number, new SharedArrayBuffer(length)), RangeError); // prettier-ignore
+  for (const most of [undefined, null, 0, 'x', -1]) assert.throws(() => new MirrorBuckets(most), RangeError);
+});
