@@ -3,6 +3,7 @@
 // Runs where thread-mirror.js does. The sparse buckets of another thread's native histogram, read where that
 // thread counts.
 
+const { indexOf } = require('../series/native-index');
 const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/native-buckets');
 
 let nextVersion = 1;
@@ -73,9 +74,24 @@ class MirrorBuckets {
     const last = this.#last[row];
     if (last?.changes === changes) return last;
     const buckets = readRow(this.#memory, row);
-    if (buckets === undefined) return last;
+    if (
+      buckets === undefined ||
+      ![buckets.positive, buckets.negative].every(side => isSide(side, buckets.schema))
+    )
+      return last;
     return (this.#last[row] = { changes, version: nextVersion++, buckets });
   }
+}
+
+/**
+ * @param {Buckets['positive']} side
+ * @param {number} schema
+ * @returns {boolean} whether numbers can be in its buckets
+ */
+function isSide({ indices }, schema) {
+  if (indices.length === 0) return true;
+  const [first, last] = [indices[0], indices[indices.length - 1]];
+  return first >= indexOf(Number.MIN_VALUE, schema) && last <= indexOf(Number.MAX_VALUE, schema);
 }
 
 module.exports = { MirrorBuckets };

@@ -6,13 +6,13 @@ const assert = require('node:assert/strict');
 const { after, before, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { BroadcastChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
-const client = require('../../index');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { countOf } = require('../../lib/series/merged-buckets');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { MirrorBuckets } = require('../../lib/source/mirror-buckets');
 const { ClusterStore } = require('../../lib/store/cluster-store');
+const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 
 const ROOT = require.resolve('../../index');
@@ -33,8 +33,8 @@ const BEGIN = `
 
 /**
  * Two rows by turns, of which one gets the memory that the other one has no use for any more. Each is
- * coarsened ten times, and begins anew. For each, there is how often it has begun (twice: an odd number while
- * it does), and its count.
+ * coarsened ten times, and begins anew. `shared`: for each, how often it has begun (twice: an odd number
+ * while it does), and its count.
  */
 const COARSENS = `${BEGIN}
   for (let i = 0; i < 400_000; i++) {
@@ -56,7 +56,7 @@ const COARSENS = `${BEGIN}
   parentPort.postMessage(Array.from(table.liveRows(), row => [table.labelsOf(row).kind, buckets.read(row)]));
   setInterval(() => {}, 1e6);`;
 
-/** Rows that come, are coarsened at once, and go: how many have come, and what was observed of those there. */
+/** Rows that come, are coarsened at once, and go. `shared`: how many have come, and the count of all others. */
 const COMES_AND_GOES = `${BEGIN}
   for (let row = 0; ; row++) {
     const kind = String(row);
@@ -109,7 +109,7 @@ function startThread(program, options) {
     const [metric] = mirror.registries.flatMap(registry => registry.getMetricsAsArray());
     return metric && viewOf(metric);
   };
-  return { shared, thread, read, store };
+  return { shared, thread, mirror, read, store };
 }
 
 /** @param {any} view @returns {[kind: string, buckets: any][]} */
@@ -118,7 +118,7 @@ function rowsOf({ table, buckets }) {
 }
 
 it('a row is read whole while its thread coarsens it, and bucket by bucket when that has ended', async () => {
-  const { shared, thread, read, store } = startThread(COARSENS);
+  const { shared, thread, mirror, read, store } = startThread(COARSENS);
   /** @type {any} */
   let end;
   thread.once('message', own => (end = own));
@@ -147,13 +147,21 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
   assert.ok(fresh > 1000 && old < fresh && schemas.size > 5, `${fresh}, ${old}, ${schemas.size}`);
   assert.deepEqual(rowsOf(read()), end);
   runThrough(store.readThreads());
-  const [{ view }] = /** @type {any[]} */ (runThrough(store.merge(new Set())));
-  const shown = Array.from(view.rows(), row => [
-    new Map(view.labels(row, false)).get('kind'),
-    view.bucketsAt(row),
-  ]);
-  assert.deepEqual(shown, end);
+  const shown = () => {
+    const [{ view: family }] = /** @type {any[]} */ (runThrough(store.merge(new Set())));
+    return Array.from(family.rows(), row => [
+      new Map(family.labels(row, false)).get('kind'),
+      family.bucketsAt(row),
+    ]);
+  };
+  assert.deepEqual(shown(), end);
   await thread.terminate();
+  store.retire(1);
+  assert.deepEqual(shown(), end);
+  const retired = new EndedThreads();
+  retired.add(mirror);
+  runThrough(retired.merge());
+  assert.deepEqual(rowsOf(viewOf(retired.registries[0].getMetricsAsArray()[0])), end);
 });
 
 it('a thread that is terminated in the middle of a change loses no observation that it has counted', async () => {
@@ -185,7 +193,7 @@ it('pages of buckets that are not valid are not read', () => {
   const valid = { schema: 3, zeroThreshold: 0, zeroCount: 0, maxBuckets: 160 };
   const sides = { positive: { indices: [-32], counts: [7] }, negative: { indices: [], counts: [] } };
   assert.deepEqual(make().read(0), { ...valid, ...sides });
-  for (const [place, value] of [[0, 1], [1, 9], [1, -5], [5, 1e9], [5, -1], [6, 1e6], [7, 1e6], [7, -1]]) {
+  for (const [place, value] of [[0, 1], [1, 9], [1, -5], [5, 1e9], [5, -1], [6, 1e6], [6, 2000], [6, -2000], [7, 1e6], [7, -1]]) {
     const before = words[place];
     words[place] = value;
     assert.equal(make().read(0), undefined, `${value} at ${place}`);
