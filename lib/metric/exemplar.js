@@ -140,8 +140,13 @@ class Exemplars {
    * @returns {Exemplar[]} those of sparse buckets
    */
   nativeAt(row) {
-    const columns = Array.from({ length: this.width - this.#ownColumns }, (_, i) => this.#ownColumns + i);
-    return columns.map(column => this.at(row, column)).filter(exemplar => exemplar !== undefined);
+    /** @type {Exemplar[]} */
+    const exemplars = [];
+    for (let column = this.#ownColumns; column < this.width; column++) {
+      const exemplar = this.at(row, column);
+      if (exemplar !== undefined) exemplars.push(exemplar);
+    }
+    return exemplars;
   }
 
   /**

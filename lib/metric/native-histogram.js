@@ -98,33 +98,24 @@ function isCount(value) {
  * @returns {number} its place
  */
 function replacedExemplar(exemplars, added, ttl) {
-  const byAge = [...exemplars.keys()].sort((a, b) => exemplars[a].timestamp - exemplars[b].timestamp);
-  const [oldest] = byAge;
-  if (added.timestamp - exemplars[oldest].timestamp > ttl) return oldest;
-  const places = [...exemplars.keys(), exemplars.length];
   const all = [...exemplars, added];
-  places.sort((a, b) => all[a].value - all[b].value);
-  let replaced = oldest;
+  let replaced = 0;
+  for (let i = 1; i < exemplars.length; i++) if (all[i].timestamp < all[replaced].timestamp) replaced = i;
+  if (added.timestamp - all[replaced].timestamp > ttl) return replaced;
+  const logarithms = all.map(({ value }) => Math.log(Math.abs(value)));
   let closest = Infinity;
-  for (let i = 1; i < places.length; i++) {
-    const [left, right] = [places[i - 1], places[i]];
-    const distance = distanceOf(all[left].value, all[right].value);
-    if (distance >= closest) continue;
-    closest = distance;
-    const isLeftNewer = right < exemplars.length && byAge.indexOf(left) > byAge.indexOf(right);
-    replaced = left === exemplars.length || isLeftNewer ? right : left;
+  for (let left = 0; left < exemplars.length; left++) {
+    for (let right = left + 1; right < all.length; right++) {
+      if (Math.sign(all[left].value) !== Math.sign(all[right].value)) continue;
+      const isEqual = all[left].value === all[right].value;
+      const distance = isEqual ? 0 : Math.abs(logarithms[left] - logarithms[right]);
+      if (distance >= closest) continue;
+      closest = distance;
+      const isLeftNewer = right < exemplars.length && all[left].timestamp > all[right].timestamp;
+      replaced = isLeftNewer ? right : left;
+    }
   }
   return replaced;
-}
-
-/**
- * @param {number} left
- * @param {number} right
- * @returns {number} Infinity if one of them is negative, or one of them 0
- */
-function distanceOf(left, right) {
-  if (left === right) return 0;
-  return left * right > 0 ? Math.abs(Math.log(left / right)) : Infinity;
 }
 
 /**
