@@ -56,7 +56,7 @@ const COARSENS = `${BEGIN}
   parentPort.postMessage(Array.from(table.liveRows(), row => [table.labelsOf(row).kind, buckets.read(row)]));
   setInterval(() => {}, 1e6);`;
 
-/** Rows that come, are coarsened at once, and go. `shared`: how many have come, and the count of all others. */
+/** Rows that come, are coarsened at once, and go. `shared`: how many have come, the count of others. */
 const COMES_AND_GOES = `${BEGIN}
   for (let row = 0; ; row++) {
     const kind = String(row);
