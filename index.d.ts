@@ -148,6 +148,16 @@ export interface Exemplar {
   timestamp: number;
 }
 
+/** The `code` of errors that a program may want to tell apart; it does not change between releases. */
+export type ErrorCode =
+  | 'PROM_CLIENT_INVALID_NAME'
+  | 'PROM_CLIENT_INVALID_LABEL'
+  | 'PROM_CLIENT_INVALID_VALUE'
+  | 'PROM_CLIENT_ALREADY_REGISTERED'
+  | 'PROM_CLIENT_INVALID_OPTION'
+  | 'PROM_CLIENT_TIMEOUT'
+  | 'PROM_CLIENT_NO_AGGREGATOR';
+
 // ------------------------------------------------------------------------------------------------ registries
 
 /** Something that collects metrics when called. */

@@ -25,6 +25,7 @@ const { formatOf } = require('../exposition/formats');
 const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { timedSection } = require('../event-loop/timed-section');
 const { settledWithin } = require('../event-loop/timers');
+const { codedError } = require('../options/coded-error');
 
 const DEFAULT_TIMEOUT = 5000;
 
@@ -146,7 +147,11 @@ class AggregatorRegistry extends Registry {
     if (group !== undefined) return group.pushTarget(this.timeout);
     const primary = primaryOfProcess();
     if (primary === undefined)
-      throw new Error(clusterModule().isWorker ? PUSH_IN_PRIMARY : this[UNAVAILABLE]);
+      throw codedError(
+        'NO_AGGREGATOR',
+        Error,
+        clusterModule().isWorker ? PUSH_IN_PRIMARY : this[UNAVAILABLE],
+      );
     return primary.isAlone ? { registries: await shownRegistries(this) } : { primary };
   }
 
@@ -200,7 +205,11 @@ class AggregatorRegistry extends Registry {
     checkLabelSet('removeMatching', labels);
     const primary = groupOfProcess()?.primary ?? primaryOfProcess();
     if (primary === undefined)
-      throw new Error('removeMatching() drops series of dead workers in a primary only');
+      throw codedError(
+        'NO_AGGREGATOR',
+        Error,
+        'removeMatching() drops series of dead workers in a primary only',
+      );
     return primary.removeRetired({ labels: textsOf(labels), name });
   }
 
@@ -239,7 +248,8 @@ class AggregatorRegistry extends Registry {
   static setRegistries(list) {
     const all = Array.isArray(list) ? list : [list];
     for (const registry of all) {
-      if (!isRegistry(registry)) throw new TypeError(`Expected Registry, got ${typeof registry}`);
+      if (!isRegistry(registry))
+        throw codedError('INVALID_OPTION', TypeError, `Expected Registry, got ${typeof registry}`);
     }
     registries = all;
   }

@@ -15,6 +15,7 @@ const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
+const { codedError } = require('../options/coded-error');
 
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
@@ -78,11 +79,12 @@ class MetricsEndpoint {
    * @throws {TypeError} if `registry` is not a registry, or an option is not valid
    */
   constructor(registry, options, caller) {
-    if (typeof registry?.metrics !== 'function') throw new TypeError(`${caller} expected a Registry`);
+    if (typeof registry?.metrics !== 'function')
+      throw codedError('INVALID_OPTION', TypeError, `${caller} expected a Registry`);
     checkOptionNames(`${caller}()`, options, OPTION_NAMES);
     const { selfMetrics, formats, onError } = options ?? {};
     if (onError != null && typeof onError !== 'function') {
-      throw new TypeError(`onError must be a function: ${inspect(onError)}`);
+      throw codedError('INVALID_OPTION', TypeError, `onError must be a function: ${inspect(onError)}`);
     }
     this.#registry = registry;
     this.#selfMetrics = selfMetrics ?? true;

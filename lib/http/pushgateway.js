@@ -3,6 +3,7 @@
 const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
 const { compress } = require('../exposition/gzip');
+const { codedError } = require('../options/coded-error');
 
 // http, https and url are loaded on first use, so runtimes without them can load the library. Their
 // names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
@@ -131,7 +132,8 @@ class Pushgateway {
  * @throws {Error} synchronously, if a required jobName is missing
  */
 function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, method, params) {
-  if (!params.jobName && requireJobName) throw new Error('Missing jobName parameter');
+  if (!params.jobName && requireJobName)
+    throw codedError('INVALID_OPTION', Error, 'Missing jobName parameter');
   return new Promise((resolve, reject) => {
     const target = requestTarget(gatewayUrl, params);
     const transport = target.protocol === 'https:' ? require('https') : require('http');
@@ -149,7 +151,7 @@ function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, meth
     request.on('error', reject);
     // Such a response is none that anybody reads.
     request.on('upgrade', () => fail(new Error('push failed, the gateway upgrades the connection')));
-    request.on('timeout', () => fail(new Error('Pushgateway request timed out')));
+    request.on('timeout', () => fail(codedError('TIMEOUT', Error, 'Pushgateway request timed out')));
     const { headers } = /** @type {any} */ (requestOptions);
     if (isDelete) request.end();
     else sendMetrics(request, registry, headers?.['Content-Encoding'] === 'gzip').catch(fail);

@@ -18,6 +18,7 @@ const { closuresOf, bind, callReplaced } = require('./children');
 const { curried } = require('./curried');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
+const { codedError } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -224,7 +225,7 @@ function checkedIncrement(counter, labels, value, method = 'inc') {
     return 0;
   }
   if (!Number.isFinite(value)) throw notANumber(value);
-  throw new Error('It is not possible to decrease a counter');
+  throw codedError('INVALID_VALUE', Error, 'It is not possible to decrease a counter');
 }
 
 module.exports = { Counter };

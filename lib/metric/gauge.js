@@ -17,6 +17,7 @@ const { curried } = require('./curried');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
+const { codedError } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -245,7 +246,8 @@ function deltaOf(gauge, delta, sign) {
  */
 function convertedDelta(gauge, delta, sign) {
   const number = sign === 1 ? delta : -delta;
-  if (typeof number !== 'number') throw new TypeError(`Delta is not a valid number: ${format(number)}`);
+  if (typeof number !== 'number')
+    throw codedError('INVALID_VALUE', TypeError, `Delta is not a valid number: ${format(number)}`);
   if (!Number.isNaN(number)) return sign * number;
   warnOfValue(gauge, 'dec() subtracts nothing', delta);
   return 0;

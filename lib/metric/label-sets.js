@@ -4,6 +4,7 @@
 
 const { inspect } = require('util');
 const { labelsFrom, setLabel } = require('../series/label-form');
+const { codedError } = require('../options/coded-error');
 
 /** @typedef {Record<string, any>} Labels */
 
@@ -49,7 +50,9 @@ function labelSetOf(metric, args, checksNames = true) {
  */
 function labelsByPosition(labelNames, values) {
   if (values.length === labelNames.length) return labelsFrom(labelNames, values);
-  throw new Error(
+  throw codedError(
+    'INVALID_LABEL',
+    Error,
     `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
   );
 }
@@ -77,7 +80,11 @@ function mergedLabels(first, second) {
  */
 function checkLabelSet(method, labels) {
   if (Object.prototype.toString.call(labels) === '[object Object]') return;
-  throw new TypeError(`${method}() expected an object of labels: ${inspect(labels)}`);
+  throw codedError(
+    'INVALID_LABEL',
+    TypeError,
+    `${method}() expected an object of labels: ${inspect(labels)}`,
+  );
 }
 
 /**
@@ -98,7 +105,11 @@ function unknownLabel({ labelNames }, labels) {
 function checkLabelNames(metric, labels) {
   const name = unknownLabel(metric, labels);
   if (name === undefined) return;
-  throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(metric.labelNames)}`);
+  throw codedError(
+    'INVALID_LABEL',
+    Error,
+    `Added label "${name}" is not included in initial labelset: ${inspect(metric.labelNames)}`,
+  );
 }
 
 module.exports = {

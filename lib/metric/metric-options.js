@@ -7,6 +7,7 @@ const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names'
 const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
 const { setOwn } = require('../series/label-form');
+const { codedError } = require('../options/coded-error');
 
 /** The options of every metric. */
 const OPTIONS = new Set([
@@ -30,8 +31,8 @@ function applyOptions(metric, config, options) {
     if (key === 'registers' && !config.registers) continue;
     if (config[key] != null || !(key in metric)) setOwn(metric, key, config[key]);
   }
-  if (!metric.help) throw new Error('Missing mandatory help parameter');
-  if (!metric.name) throw new Error('Missing mandatory name parameter');
+  if (!metric.help) throw codedError('INVALID_OPTION', Error, 'Missing mandatory help parameter');
+  if (!metric.name) throw codedError('INVALID_NAME', Error, 'Missing mandatory name parameter');
   checkMetricName(metric.name);
   checkArray('labelNames', metric.labelNames);
   checkLabelNamesAreValid(metric.labelNames);
@@ -46,7 +47,11 @@ function applyOptions(metric, config, options) {
  */
 function checkArray(option, value) {
   if (Array.isArray(value)) return;
-  throw new TypeError(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
+  throw codedError(
+    'INVALID_OPTION',
+    TypeError,
+    `${option} must be an array: ${inspect(value, { depth: 0 })}`,
+  );
 }
 
 /**
@@ -81,7 +86,7 @@ function adviseOnReservedNames({ name, labelNames }) {
 function maxSeriesOf({ maxSeries }) {
   const limit = maxSeries ?? Infinity;
   if (limit === Infinity || (Number.isInteger(limit) && limit > 0)) return limit;
-  throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
+  throw codedError('INVALID_OPTION', TypeError, `maxSeries must be a positive integer: ${inspect(limit)}`);
 }
 
 module.exports = { OPTIONS, applyOptions, checkArray, isNumeric, maxSeriesOf };

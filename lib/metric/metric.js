@@ -15,6 +15,7 @@ const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
 const { OPTIONS, applyOptions, maxSeriesOf } = require('./metric-options');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
+const { codedError, withCode } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -50,7 +51,7 @@ class Metric {
    */
   constructor(config, defaults, options = OPTIONS) {
     if (typeof config !== 'object' || config === null)
-      throw new TypeError('constructor expected a config object');
+      throw codedError('INVALID_OPTION', TypeError, 'constructor expected a config object');
     /** @type {string} */
     this.name = '';
     /** @type {string} */
@@ -71,7 +72,7 @@ class Metric {
       this.collect = config.collect;
     }
     if (this.collect && typeof this.collect !== 'function') {
-      throw new Error('Optional "collect" parameter must be a function');
+      throw codedError('INVALID_OPTION', Error, 'Optional "collect" parameter must be a function');
     }
     /** @type {readonly string[]} */
     this.sortedLabelNames = this.labelNames.length === 0 ? NO_NAMES : [...this.labelNames].sort();
@@ -264,7 +265,7 @@ function addToRegistries(metric) {
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
     if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
-      throw new TypeError('Exemplars are supported only on OpenMetrics registries');
+      throw codedError('INVALID_OPTION', TypeError, 'Exemplars are supported only on OpenMetrics registries');
     }
   }
   /** @type {Registry[]} */
@@ -401,9 +402,10 @@ function isObject(value) {
  */
 function notANumber(value, given = value) {
   const message = `Value is not a valid number: ${format(value)}`;
-  return Object.is(value, given)
+  const error = Object.is(value, given)
     ? new TypeError(message)
     : explainedError(TypeError, message, `, got ${printed(given)}`);
+  return withCode('INVALID_VALUE', error);
 }
 
 module.exports = {

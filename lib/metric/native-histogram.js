@@ -7,6 +7,7 @@ const { inspect } = require('util');
 const { NativeBuckets } = require('../series/native-buckets');
 const { MIN_SCHEMA, MAX_SCHEMA, boundOf } = require('../series/native-index');
 const { nativeJson } = require('../series/native-json');
+const { codedError } = require('../options/coded-error');
 
 /** @typedef {import('../series/native-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
@@ -36,7 +37,11 @@ const DEFAULTS = {
  */
 function nativeBucketsOf(options) {
   if (IMPOSSIBLE_AGGREGATORS.includes(options.aggregator))
-    throw new RangeError(`aggregator of a native histogram cannot be ${options.aggregator}`);
+    throw codedError(
+      'INVALID_OPTION',
+      RangeError,
+      `aggregator of a native histogram cannot be ${options.aggregator}`,
+    );
   const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
   const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
   const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);
@@ -79,7 +84,7 @@ function nativeExemplarsOf(options) {
 function numberOf(options, name, expected, isValid) {
   const value = options[name] ?? DEFAULTS[name];
   if (typeof value === 'number' && isValid(value)) return value;
-  throw new RangeError(`${name} must be ${expected}: ${inspect(value)}`);
+  throw codedError('INVALID_OPTION', RangeError, `${name} must be ${expected}: ${inspect(value)}`);
 }
 
 /** @param {number} value */

@@ -8,6 +8,7 @@ const timers = require('timers/promises');
 const { PACKAGE_VERSION } = require('../options/package-version');
 const { asError } = require('../options/thrown');
 const { unref } = require('../event-loop/timers');
+const { codedError } = require('../options/coded-error');
 
 // http and https are loaded on first use, as in lib/http/pushgateway.js.
 
@@ -112,7 +113,9 @@ class Receiver {
       this.#request = request;
       const timer = unref(
         setTimeout(() => {
-          request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));
+          request.destroy(
+            codedError('TIMEOUT', Error, `the receiver has not answered within ${this.#timeout} ms`),
+          );
         }, this.#timeout),
       );
       /** @type {Answer | undefined} */

@@ -5,6 +5,7 @@
 
 const { inspect } = require('util');
 const { explainedError } = require('../options/explained-error');
+const { codedError, withCode } = require('../options/coded-error');
 
 const ONE_LINE = { compact: true, breakLength: Infinity };
 
@@ -38,7 +39,11 @@ function isMetric(value) {
 
 /** @param {string} name */
 function nameTaken(name) {
-  return new Error(`A metric with the name ${name} has already been registered.`);
+  return codedError(
+    'ALREADY_REGISTERED',
+    Error,
+    `A metric with the name ${name} has already been registered.`,
+  );
 }
 
 /**
@@ -48,7 +53,8 @@ function nameTaken(name) {
  */
 function withAdvice(error, advice) {
   const text = /^A metric with the name .* has already been registered\.$/s.exec(error?.message)?.[0];
-  return text === undefined ? error : explainedError(Error, text, ` ${advice}`);
+  if (text === undefined) return error;
+  return withCode('ALREADY_REGISTERED', explainedError(Error, text, ` ${advice}`));
 }
 
 module.exports = { isMetric, differenceOf, nameTaken, withAdvice };

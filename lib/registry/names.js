@@ -1,5 +1,6 @@
 'use strict';
 
+const { withCode } = require('../options/coded-error');
 const { explainedError, printed } = require('../options/explained-error');
 
 // https://prometheus.io/docs/concepts/data_model/#metric-names-and-labels
@@ -28,7 +29,7 @@ function isValidLabelName(name) {
  */
 function checkMetricName(name) {
   if (isValidMetricName(name)) return;
-  throw nameError('Invalid metric name', name, 'letters, digits, _ and :');
+  throw withCode('INVALID_NAME', nameError('Invalid metric name', name, 'letters, digits, _ and :'));
 }
 
 /**
@@ -38,7 +39,7 @@ function checkMetricName(name) {
 function checkLabelNamesAreValid(names) {
   for (const name of names) {
     if (isValidLabelName(name)) continue;
-    throw nameError('Invalid label name', name, 'letters, digits and _');
+    throw withCode('INVALID_LABEL', nameError('Invalid label name', name, 'letters, digits and _'));
   }
 }
 

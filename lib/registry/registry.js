@@ -23,6 +23,7 @@ const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { isValidLabelName } = require('./names');
 const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
+const { codedError } = require('../options/coded-error');
 
 /**
  * A member of a registry: a metric of this library, or any object with a get().
@@ -59,7 +60,8 @@ class Registry {
    * @throws {TypeError} if the format is unknown
    */
   constructor(contentType = TEXT.contentType) {
-    if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
+    if (!isSupported(contentType))
+      throw codedError('INVALID_OPTION', TypeError, `Content type ${contentType} is unsupported`);
     /** @type {State} */
     const state = { metrics: new Map(), defaultLabels: {}, contentType, allowsExemplars: false };
     Object.defineProperty(this, STATE, { value: state, configurable: true });
@@ -160,7 +162,8 @@ class Registry {
    * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
-    if (metric == null) throw new TypeError('registerMetric() expected an object with a get()');
+    if (metric == null)
+      throw codedError('INVALID_OPTION', TypeError, 'registerMetric() expected an object with a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw nameTaken(metric.name);
@@ -185,12 +188,12 @@ class Registry {
    */
   getOrCreate(Type, config) {
     if (typeof Type !== 'function' || Type.prototype === undefined)
-      throw new TypeError('getOrCreate() expected a class of metrics and options');
+      throw codedError('INVALID_OPTION', TypeError, 'getOrCreate() expected a class of metrics and options');
     const existing = this.getSingleMetric(config?.name);
     if (existing === undefined) return new Type({ ...config, registers: [this] });
     const difference = differenceOf(existing, Type, config);
     if (difference === undefined) return existing;
-    throw new Error(`${nameTaken(config.name).message} It ${difference}`);
+    throw codedError('ALREADY_REGISTERED', Error, `${nameTaken(config.name).message} It ${difference}`);
   }
 
   /** @param {string} name */
@@ -238,7 +241,8 @@ class Registry {
    * @throws {Error} if the format is unknown
    */
   setContentType(contentType) {
-    if (!isSupported(contentType)) throw new Error(`Content type ${contentType} is unsupported`);
+    if (!isSupported(contentType))
+      throw codedError('INVALID_OPTION', Error, `Content type ${contentType} is unsupported`);
     ownStateOf(this).contentType = contentType;
   }
 
@@ -281,7 +285,11 @@ class Registry {
   static merge(registries) {
     const { contentType } = registries[0];
     if (registries.some(registry => registry.contentType !== contentType)) {
-      throw new Error('Registers can only be merged if they have the same content type');
+      throw codedError(
+        'INVALID_OPTION',
+        Error,
+        'Registers can only be merged if they have the same content type',
+      );
     }
     const merged = new Registry(contentType);
     const formats = new Set(registries.flatMap(registry => registry[CONTENT_TYPES] ?? []));

@@ -1,5 +1,7 @@
 'use strict';
 
+const { withCode } = require('../options/coded-error');
+
 /**
  * Property of an error, and of a registry without metrics: why there is nothing to show, in one line that a
  * scraper may read. An endpoint responds with it, and with status 503. The symbol is the same in all copies
@@ -10,10 +12,12 @@ const UNAVAILABLE = Symbol.for('prom-client-cluster.unavailable.v1');
 /**
  * @param {string} message
  * @param {string} [reason] if the message is not for scrapers
+ * @param {import('../options/coded-error').Code} [code]
  * @returns {Error}
  */
-function unavailable(message, reason = message) {
-  return Object.defineProperty(new Error(message), UNAVAILABLE, { value: reason });
+function unavailable(message, reason = message, code) {
+  const error = Object.defineProperty(new Error(message), UNAVAILABLE, { value: reason });
+  return code === undefined ? error : withCode(code, error);
 }
 
 /**

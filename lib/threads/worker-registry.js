@@ -21,6 +21,7 @@ const { formatOf } = require('../exposition/formats');
 const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
+const { codedError } = require('../options/coded-error');
 
 const DEFAULT_TIMEOUT = 5000;
 const SHARED_OPTIONS = ['retiredMaxAge', 'inPlace', 'thread'];
@@ -137,7 +138,7 @@ class WorkerRegistry extends Registry {
    */
   async [PUSH_TARGET]() {
     const { primary } = processState().threads ?? {};
-    if (primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
+    if (primary === undefined) throw codedError('NO_AGGREGATOR', Error, PUSH_IN_MAIN_THREAD);
     return { primary };
   }
 

@@ -584,7 +584,8 @@ describe('WorkerRegistry', () => {
   it('WorkerRegistry rejects a scrape that has no numbers in time, and shows no empty page', async () => {
     const collect = () => new Promise(() => {});
     new client.Gauge({ name: 'pending', help: 'h', collect: /** @type {any} */ (collect) });
-    await assert.rejects(registry.workerMetrics({ timeout: 1 }), /Operation timed out/);
+    const error = { message: /Operation timed out/, code: 'PROM_CLIENT_TIMEOUT' };
+    await assert.rejects(registry.workerMetrics({ timeout: 1 }), error);
   });
 
   it('WorkerRegistry reports options that differ from the first ones, and near misses', async t => {

@@ -106,7 +106,7 @@ class Election {
     while (this.link === undefined && hasPlace && performance.now() < end)
       await settledWithin(pause(WAIT_MILLISECONDS), WAIT_MILLISECONDS);
     if (this.link !== undefined) return this.link;
-    throw unavailable(`The group's metrics cannot be collected: ${this.failure}`, NO_LINK);
+    throw unavailable(`The group's metrics cannot be collected: ${this.failure}`, NO_LINK, 'NO_AGGREGATOR');
   }
 
   /** Finds the leader and links to it, or becomes it, however long that takes. */

@@ -124,7 +124,7 @@ class Group {
         return await link.page(format, timeLeft());
       } catch (error) {
         if (election.link === link && link.isConnected) throw error;
-        if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED);
+        if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED, 'TIMEOUT');
         debug('the page is requested again: %s', error);
         // The end of the link may have come, but not been handled yet.
         if (!link.isConnected) link.close();

@@ -331,14 +331,18 @@ class ClusterPrimary {
     const records = this.#roster.all;
     if (records.length === 0) {
       if (this.#own === undefined) return undefined;
-      return unavailable('Operation timed out.', 'The metrics of this process were not ready in time.');
+      return unavailable(
+        'Operation timed out.',
+        'The metrics of this process were not ready in time.',
+        'TIMEOUT',
+      );
     }
     const error = records.find(record => record.error !== undefined)?.error;
     const reason =
       error === undefined
         ? 'No worker has answered in time. Do the workers load prom-client-cluster?'
         : 'No worker has sent its metrics: answers were errors.';
-    return unavailable(error ?? 'Operation timed out.', reason);
+    return unavailable(error ?? 'Operation timed out.', reason, error === undefined ? 'TIMEOUT' : undefined);
   }
 
   /**

@@ -99,7 +99,8 @@ class PageRequests {
       // Anything that an aggregator of the application has thrown.
       const reason = reasonOf(error);
       const line = reason === undefined ? undefined : textOf(reason);
-      send(worker, { type: PAGE, pageId, error: textOf(error), reason: line });
+      const code = line === undefined ? undefined : /** @type {any} */ (error).code;
+      send(worker, { type: PAGE, pageId, error: textOf(error), reason: line, code });
     }
     this.#queueOf(record).unanswered--;
   }

@@ -334,11 +334,11 @@ function hookFailures({ failures }) {
 }
 
 function timedOut() {
-  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.');
+  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.', 'TIMEOUT');
 }
 
 function closed() {
-  return unavailable('The AggregatorRegistry was closed.');
+  return unavailable('The AggregatorRegistry was closed.', undefined, 'NO_AGGREGATOR');
 }
 
 module.exports = { ScrapeRounds };

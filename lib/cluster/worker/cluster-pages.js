@@ -6,6 +6,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { codeNamed } = require('../../options/coded-error');
 const { unavailable } = require('../../registry/unavailable');
 const { coalesce } = require('../../registry/coalesce');
 const { runInSlices } = require('../../event-loop/slices');
@@ -49,7 +50,7 @@ class ClusterPages {
   #link;
   #startedAt = performance.now();
   /** @type {Error | undefined} why the primary answers no requests */
-  #refusal = unavailable(NOBODY_AGGREGATES);
+  #refusal = unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR');
   /** @type {((value?: unknown) => void)[]} called when the primary has said so */
   #onAnnounced = [];
   /** The primary's. */
@@ -89,7 +90,7 @@ class ClusterPages {
 
   #checkPrimary() {
     if (this.#refusal !== undefined) throw this.#refusal;
-    if (!this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
+    if (!this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR');
   }
 
   /** @param {any} message of the primary */
@@ -99,7 +100,7 @@ class ClusterPages {
     if (typeof pages === 'boolean') {
       this.#refusal = undefined;
       for (const resolve of this.#onAnnounced.splice(0)) resolve();
-      if (!pages) this.rejectAll(unavailable(NOBODY_AGGREGATES));
+      if (!pages) this.rejectAll(unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR'));
     }
     if (message.type !== PAGE || message.pageId === undefined) return;
     const { pageId, file } = message;
@@ -144,9 +145,9 @@ class ClusterPages {
    * @param {any} message of type PAGE
    * @returns {Promise<PageBytes | undefined>}
    */
-  async #pageIn({ pageId, file, bytes, page, hookFailures, hasNative, error, reason }) {
+  async #pageIn({ pageId, file, bytes, page, hookFailures, hasNative, error, reason, code }) {
     if (typeof error === 'string')
-      throw typeof reason === 'string' ? unavailable(error, reason) : new Error(error);
+      throw typeof reason === 'string' ? unavailable(error, reason, codeNamed(code)) : new Error(error);
     const isFile = isPageNameOf(file, this.#link.id, pageId);
     if (!isFile && typeof page !== 'string') return undefined;
     const content = isFile ? await this.#readFile(file, bytes) : Buffer.from(page, 'base64');
@@ -192,7 +193,7 @@ class ClusterPages {
 }
 
 function timedOut() {
-  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.');
+  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.', 'TIMEOUT');
 }
 
 /** @param {any} failure */

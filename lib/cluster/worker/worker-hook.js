@@ -143,7 +143,8 @@ function requestCheckpoints(interval) {
  */
 async function clusterPage(format, timeout) {
   const { worker } = processState();
-  if (worker === undefined) throw unavailable('This worker is not connected to a primary.');
+  if (worker === undefined)
+    throw unavailable('This worker is not connected to a primary.', undefined, 'NO_AGGREGATOR');
   return worker.page(format, timeout);
 }
 

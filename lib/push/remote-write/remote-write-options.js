@@ -6,6 +6,7 @@ const { inspect } = require('util');
 const { checkLabelNamesAreValid } = require('../../registry/names');
 const { checkOptionNames } = require('../../options/option-names');
 const { checkMilliseconds } = require('../pusher');
+const { codedError } = require('../../options/coded-error');
 
 const OPTIONS = new Set([
   'labels',
@@ -38,11 +39,15 @@ function sessionSettings(url, options) {
   } = options ?? {};
   checkMilliseconds('timeout', timeout);
   if (!Number.isInteger(retries) || retries < 0)
-    throw new TypeError(`retries must be a whole number: ${inspect(retries)}`);
+    throw codedError('INVALID_OPTION', TypeError, `retries must be a whole number: ${inspect(retries)}`);
   if (protocol !== undefined && protocol !== '1.0' && protocol !== '2.0')
-    throw new TypeError(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
+    throw codedError('INVALID_OPTION', TypeError, `protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
   if (typeof nativeHistograms !== 'boolean')
-    throw new TypeError(`nativeHistograms must be true or false: ${inspect(nativeHistograms)}`);
+    throw codedError(
+      'INVALID_OPTION',
+      TypeError,
+      `nativeHistograms must be true or false: ${inspect(nativeHistograms)}`,
+    );
   return {
     url: checkedUrl(url),
     labels: checkedLabels(labels),
@@ -63,7 +68,11 @@ function checkedUrl(url) {
   const text = /** @type {any} */ (url)?.href ?? url;
   // The text is not shown: it may contain a password.
   if (typeof text !== 'string' || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new TypeError('RemoteWrite expected the URL of a receiver, http: or https:');
+    throw codedError(
+      'INVALID_OPTION',
+      TypeError,
+      'RemoteWrite expected the URL of a receiver, http: or https:',
+    );
   return text;
 }
 
@@ -78,7 +87,7 @@ function checkedUrl(url) {
 function textsOf(option, values) {
   const entries = Object.entries(values).map(([name, value]) => {
     if (!['string', 'number', 'boolean'].includes(typeof value))
-      throw new TypeError(`${option}.${name} must be a text: ${inspect(value)}`);
+      throw codedError('INVALID_OPTION', TypeError, `${option}.${name} must be a text: ${inspect(value)}`);
     return [name, String(value)];
   });
   return Object.fromEntries(entries);
@@ -92,13 +101,15 @@ function textsOf(option, values) {
  */
 function checkedLabels(labels) {
   if (typeof labels?.instance !== 'string' || labels.instance === '') {
-    throw new TypeError(
+    throw codedError(
+      'INVALID_OPTION',
+      TypeError,
       'RemoteWrite needs labels.instance: series of several processes that have no label to tell them apart overwrite each other',
     );
   }
   checkLabelNamesAreValid(Object.keys(labels));
   const taken = ['__name__', 'le', 'quantile'].find(name => Object.hasOwn(labels, name));
-  if (taken !== undefined) throw new TypeError(`labels must not have a ${taken}`);
+  if (taken !== undefined) throw codedError('INVALID_LABEL', TypeError, `labels must not have a ${taken}`);
   return textsOf('labels', labels);
 }
 
@@ -110,7 +121,11 @@ function checkedLabels(labels) {
 function checkedHeaders(headers) {
   // Headers, Map and lists have no entries of an object: requests would have no authorization.
   if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
-    throw new TypeError(`headers must be an object, as in { Authorization: '...' }: ${typeof headers}`);
+    throw codedError(
+      'INVALID_OPTION',
+      TypeError,
+      `headers must be an object, as in { Authorization: '...' }: ${typeof headers}`,
+    );
   return textsOf('headers', headers);
 }
 

@@ -64,7 +64,10 @@ describe('the callers of a round', () => {
     const impatient = rounds.collect(TEXT, 100);
     const patient = rounds.collect(OPEN_METRICS, 60_000);
     while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
-    const leaves = assert.rejects(impatient, { message: 'Operation timed out.' });
+    const leaves = assert.rejects(impatient, {
+      message: 'Operation timed out.',
+      code: 'PROM_CLIENT_TIMEOUT',
+    });
     t.mock.timers.tick(5000);
     await leaves;
     await finishRender();
@@ -79,7 +82,7 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   const names = ['late', 'in time'];
   const [late, inTime] = names.map((file, i) => rounds.collect({ ...TEXT, file }, [100, 60_000][i]));
   while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
-  const leaves = assert.rejects(late, { message: 'Operation timed out.' });
+  const leaves = assert.rejects(late, { message: 'Operation timed out.', code: 'PROM_CLIENT_TIMEOUT' });
   t.mock.timers.tick(5000);
   await leaves;
   renders[0].resolve({
@@ -100,7 +103,10 @@ it('the file of a page is removed before the page is written again, or if the th
     events.push(`${file} written`);
     return attempt(file);
   };
-  await assert.rejects(rounds.collect({ ...TEXT, file: 'lost' }, 5000), { message: 'Operation timed out.' });
+  await assert.rejects(rounds.collect({ ...TEXT, file: 'lost' }, 5000), {
+    message: 'Operation timed out.',
+    code: 'PROM_CLIENT_TIMEOUT',
+  });
   assert.deepEqual(events.splice(0), Array(3).fill(['lost written', 'lost removed']).flat());
 
   let generation = 0;
@@ -160,7 +166,10 @@ describe('a caller whose time is up', () => {
     cluster.failure = () => new Error('nobody has answered');
     await assert.rejects(expired('failed'), { message: 'nobody has answered' });
     cluster.isComplete = () => false;
-    await assert.rejects(expired('incomplete'), { message: 'Operation timed out.' });
+    await assert.rejects(expired('incomplete'), {
+      message: 'Operation timed out.',
+      code: 'PROM_CLIENT_TIMEOUT',
+    });
     assert.deepEqual(discarded, ['empty', 'failed', 'incomplete']);
   });
 

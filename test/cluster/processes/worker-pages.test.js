@@ -14,11 +14,16 @@ const { startCluster, until, LIBRARY, STOCK } = require('../../fixtures/cluster-
 const { counting, page, pagesIn } = require('../../fixtures/page-worker.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
-const NOBODY = /^Error: Nobody aggregates this cluster's metrics: create an AggregatorRegistry/;
+const NOBODY =
+  /^Error: Nobody aggregates this cluster's metrics: create an AggregatorRegistry.* PROM_CLIENT_NO_AGGREGATOR$/s;
 
 const count = ({ cluster, state }) => state.counter.inc({ worker: cluster.worker.id });
 /** The error of a page, as text. */
-const failureOf = ({ state }, options) => state.page(options).then(() => 'none', String);
+const failureOf = ({ state }, options) =>
+  state.page(options).then(
+    () => 'none',
+    error => `${error} ${error.code}`,
+  );
 const totalsIn = text =>
   Array.from(text.matchAll(/^done_total\{worker="(\d+)"\} (\d+)$/gm), match => match.slice(1).map(Number));
 
@@ -285,7 +290,7 @@ describe('the page from a worker of a cluster that nobody aggregates', () => {
       return { status: response.status, body: await response.text() };
     });
     assert.equal(status, 503);
-    assert.match(`Error: ${body}`, NOBODY);
+    assert.match(`Error: ${body.trim()} PROM_CLIENT_NO_AGGREGATOR`, NOBODY);
 
     await cluster.run($ => void ($.aggregator = $.construct()));
     await until(async () => (await cluster.inWorker(1, failureOf)) === 'none', 'the worker gets pages');

@@ -24,6 +24,7 @@ import {
   CurriedSummary,
   DefaultMetricsCollectorConfiguration,
   DisposableTimer,
+  ErrorCode,
   Exemplar,
   Gauge,
   GaugeConfiguration,
@@ -143,6 +144,9 @@ function useCurried({ counter, gauge, histogram, summary }: Curried): void {
   summary.curry({ a: 1 }).observe(1);
 }
 console.log(useCurried);
+
+const code: ErrorCode = 'PROM_CLIENT_TIMEOUT';
+console.log(code);
 
 const refresh: CollectFunction<Gauge<Route>> = function () {
   this.set({ path: '/' }, 1);
