@@ -192,6 +192,20 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
     assert.deepEqual([await classicBuckets('native'), (await classicBuckets('both')).length], [[], 3]);
   });
 
+  it('the queries of docs/native-histograms.md have data', async () => {
+    const guide = fs.readFileSync(path.join(__dirname, '../../../docs/native-histograms.md'), 'utf8');
+    const [, block] = /^```promql\n([^]*?)^```$/m.exec(guide);
+    const queries = block.split(/^#.*\n/m).filter(query => query !== '');
+    assert.equal(queries.length, 5);
+    for (const query of queries) {
+      const own = query
+        .replaceAll('http_request_duration_seconds', 'both_seconds')
+        .replaceAll('status', 'path');
+      const found = await prometheus.query(own);
+      assert.equal(found.length, 1, own);
+    }
+  });
+
   it('what is native only is a count and a sum in text', async () => {
     const found = await prometheus.query('{__name__=~"native_seconds.*", job="text"}');
     assert.deepEqual(
