@@ -167,27 +167,6 @@ class NativeBuckets {
     return this.#isStarted(row) ? readHead(this.memory, this.#headOf(row)) : this.#empty();
   }
 
-  /**
-   * Writes what read() returns. Lists of it take several times as long.
-   *
-   * @param {number} row
-   * @param {import('../source/bucket-rows').BucketWriter} writer
-   * @returns {Uint8Array}
-   */
-  write(row, writer) {
-    if (!this.#isStarted(row)) return writer.add(this.#empty());
-    const { words, numbers, at } = this.#headOf(row);
-    const zeroThreshold = numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD];
-    const zeroCount = numbers[at / WORDS_OF_NUMBER + ZERO_COUNT];
-    const head = { schema: words[at + SCHEMA], zeroThreshold, zeroCount, maxBuckets: this.maxBuckets };
-    writer.begin(head, words[at + POPULATED]);
-    for (const side of [POSITIVE, NEGATIVE]) {
-      eachBucket(this.#pages, words, at, at + side, writer);
-      writer.endSide();
-    }
-    return writer.end();
-  }
-
   /** @returns {BucketMemory} */
   get memory() {
     return { numbers: this.#numbers, words: this.#words, pages: this.#pages, maxBuckets: this.maxBuckets };
@@ -658,43 +637,16 @@ function readHead({ pages, maxBuckets }, { words, numbers, at }) {
  * @returns {Side} anything if the row is being replaced
  */
 function readSide(pages, words, head, side) {
-  const lists = new SideLists();
-  eachBucket(pages, words, head, side, lists);
-  return { indices: lists.indices, counts: lists.counts };
-}
-
-class SideLists {
-  /** @type {number[]} */
-  indices = [];
-  /** @type {number[]} */
-  counts = [];
-
-  /**
-   * @param {number} index
-   * @param {number} count
-   */
-  bucket(index, count) {
-    this.indices.push(index);
-    this.counts.push(count);
-  }
-}
-
-/**
- * @param {Int32Array[]} pages
- * @param {Int32Array} words
- * @param {number} head
- * @param {number} side
- * @param {{bucket: (index: number, count: number) => void}} visitor gets those that are populated
- */
-function eachBucket(pages, words, head, side, visitor) {
+  /** @type {Side} */
+  const { indices, counts } = { indices: [], counts: [] };
   const length = words[side + LENGTH];
-  if (length === 0) return;
+  if (length === 0) return { indices, counts };
   const isWide = words[head + IS_WIDE] !== 0;
   const first = words[side + FIRST] << CHUNK_SHIFT;
   const directory = pages[words[side + PLACE] >> PAGE_SHIFT];
   const offset = words[side + PLACE] & PAGE_MASK;
   // Pages are missing only while another thread replaces the row: what is read is discarded.
-  if (directory === undefined) return;
+  if (directory === undefined) return { indices, counts };
   for (let chunk = 0; chunk < length; chunk++) {
     const place = directory[offset + chunk];
     if (place === NONE) continue;
@@ -706,12 +658,16 @@ function eachBucket(pages, words, head, side, visitor) {
       const low = page[start + i];
       if (isWide) {
         const count = (low >>> 0) + (page[start + CHUNK + i] >>> 0) * TWO_32;
-        if (count > 0) visitor.bucket(index + i, count);
+        if (count === 0) continue;
+        indices.push(index + i);
+        counts.push(count);
       } else if (low !== 0) {
-        visitor.bucket(index + i, low >>> 0);
+        indices.push(index + i);
+        counts.push(low >>> 0);
       }
     }
   }
+  return { indices, counts };
 }
 
 /**

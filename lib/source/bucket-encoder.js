@@ -14,6 +14,7 @@ let nextVersion = 1;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
 /** @typedef {import('./bucket-rows').EncodedRow} EncodedRow */
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
 
@@ -108,26 +109,16 @@ function* encodeLater({ epoch, rows, inBlock, writer }, view) {
   for (let row = 0; row < table.rowCount && table.epoch === epoch; row++) {
     if (!table.isLive(row)) continue;
     const changes = buckets.changesOf(row);
-    if (rows[row]?.changes !== changes) {
-      const bytes = bytesOf(buckets, row, writer);
-      rows[row] = bytes && changes !== undefined ? { changes, version: nextVersion++, bytes } : undefined;
+    if (changes === undefined) {
+      rows[row] = undefined;
+    } else if (rows[row]?.changes !== changes) {
+      const bytes = writer.add(/** @type {Buckets} */ (buckets.read(row)));
+      rows[row] = { changes, version: nextVersion++, bytes };
     }
     if (rows[row] !== inBlock[row]) later.push(row);
     if ((row + 1) % ROWS_PER_STEP === 0) yield;
   }
   return later;
-}
-
-/**
- * @param {import('./extras').SourceBuckets} buckets
- * @param {number} row
- * @param {BucketWriter} writer
- * @returns {Uint8Array | undefined}
- */
-function bytesOf(buckets, row, writer) {
-  if (buckets.write !== undefined) return buckets.write(row, writer);
-  const read = buckets.read(row);
-  return read && writer.add(read);
 }
 
 /**

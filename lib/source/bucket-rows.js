@@ -38,78 +38,48 @@ class BucketWriter {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
-  /** Of the last row. */
-  #start = 0;
-  #before = BEFORE_FIRST;
 
   /**
    * @param {Buckets} buckets of a row
    * @returns {Uint8Array} the row
    */
-  add(buckets) {
-    const { positive, negative } = buckets;
-    this.begin(buckets, positive.indices.length + negative.indices.length);
-    for (const { indices, counts } of [positive, negative]) {
-      for (let i = 0; i < indices.length; i++) this.bucket(indices[i], counts[i]);
-      this.endSide();
-    }
-    return this.end();
-  }
-
-  /**
-   * Begins a row. Its positive buckets follow, then its negative ones.
-   *
-   * @param {Omit<Buckets, 'positive' | 'negative'>} head
-   * @param {number} buckets how many there are at most
-   */
-  begin({ schema, zeroThreshold, zeroCount, maxBuckets }, buckets) {
+  add({ schema, zeroThreshold, zeroCount, positive, negative, maxBuckets }) {
+    const buckets = positive.indices.length + negative.indices.length;
     this.#reserve(HEAD_BYTES + 2 * MOST_BYTES_OF_NUMBER + buckets * MOST_BYTES_OF_BUCKET + 2);
-    this.#start = this.#length;
-    this.#bytes[this.#length] = schema - MIN_SCHEMA;
-    this.#view.setFloat64(this.#length + 1, zeroThreshold, LITTLE_ENDIAN);
+    const start = this.#length;
+    this.#bytes[start] = schema - MIN_SCHEMA;
+    this.#view.setFloat64(start + 1, zeroThreshold, LITTLE_ENDIAN);
     this.#length += HEAD_BYTES;
     this.#number(maxBuckets);
     this.#number(zeroCount);
-    this.#before = BEFORE_FIRST;
+    this.#side(positive);
+    this.#side(negative);
+    return this.#bytes.subarray(start, this.#length);
   }
 
-  /**
-   * @param {number} index above that of the bucket before
-   * @param {number} count above 0
-   */
-  bucket(index, count) {
-    const step = index - this.#before;
-    this.#before = index;
-    if (step < 128 && count < 128) {
-      // As most are.
-      const bytes = this.#bytes;
-      const at = this.#length;
-      bytes[at] = step;
-      bytes[at + 1] = count;
-      this.#length = at + 2;
-      return;
+  /** @param {Side} side */
+  #side({ indices, counts }) {
+    const bytes = this.#bytes;
+    let before = BEFORE_FIRST;
+    for (let i = 0; i < indices.length; i++) {
+      const step = indices[i] - before;
+      before = indices[i];
+      if (step < 128 && counts[i] < 128) {
+        // As in most buckets.
+        bytes[this.#length] = step;
+        bytes[this.#length + 1] = counts[i];
+        this.#length += 2;
+      } else {
+        this.#number(step);
+        this.#number(counts[i]);
+      }
     }
-    this.#number(step);
-    this.#number(count);
-  }
-
-  endSide() {
-    this.#bytes[this.#length++] = 0;
-    this.#before = BEFORE_FIRST;
-  }
-
-  /** @returns {Uint8Array} the row */
-  end() {
-    return this.#bytes.subarray(this.#start, this.#length);
+    bytes[this.#length++] = 0;
   }
 
   /** @param {number} value */
   #number(value) {
     const bytes = this.#bytes;
-    if (value < 128) {
-      bytes[this.#length++] = value;
-      return;
-    }
     // The sum of what hostile workers have sent would be refused otherwise.
     let left = Math.min(value, Number.MAX_SAFE_INTEGER);
     for (; left >= 2 ** 31; left = Math.floor(left / 128)) bytes[this.#length++] = (left % 128) + 128;

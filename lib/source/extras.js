@@ -25,8 +25,6 @@ const { decodeExemplars } = require('./exemplars');
  * @typedef {object} SourceBuckets
  * @property {(row: number) => import('../series/native-buckets').Buckets | undefined} read
  * @property {(row: number) => number | undefined} changesOf another number after each change of the row
- * @property {(row: number, writer: import('./bucket-rows').BucketWriter) => Uint8Array} [write] what read()
- *   returns, as bytes
  */
 
 /**
