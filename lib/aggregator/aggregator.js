@@ -159,7 +159,7 @@ class Aggregator {
     this.#answers.apply(answer);
   }
 
-  /** @param {string} file bare name of a snapshot that is to be removed without reading it */
+  /** @param {string} file bare name of columns that are to be removed without reading it */
   discard(file) {
     this.#current.spool?.discard(file);
   }

@@ -20,8 +20,8 @@ const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
  * How a worker has died.
  *
  * @typedef {object} Death
- * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
- * @property {string} [lastSnapshot] that it has sent over IPC, in base64: columns and the end of their log
+ * @property {boolean} isLastExpected whether its 'exit' handler has run, which writes its last columns
+ * @property {string} [lastSource] that it has sent over IPC, in base64: columns and the end of their log
  */
 
 /**
@@ -111,7 +111,7 @@ class Retirement {
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
     // Without a file, the next page would show what only this process has.
-    if (death?.lastSnapshot === undefined) this.#scheduleSave();
+    if (death?.lastSource === undefined) this.#scheduleSave();
     else this.save();
     return true;
   }
@@ -194,7 +194,7 @@ class Retirement {
     const files = filesOf(spool, workerId, onError);
     const sources = [
       ...files.map(file => ({ file, read: () => spool?.readIfPresent(file) })),
-      { file: 'a message', read: () => death?.lastSnapshot && fromBase64(death.lastSnapshot) },
+      { file: 'a message', read: () => death?.lastSource && fromBase64(death.lastSource) },
     ];
     for (const { file, read } of sources) {
       try {
@@ -208,7 +208,7 @@ class Retirement {
         else this.#onRefused(death === undefined ? 'restore-worker' : `exit-${code}`, error);
       }
     }
-    const isMissing = death?.isSnapshotExpected && this.#store.worker(workerId)?.isLast !== true;
+    const isMissing = death?.isLastExpected && this.#store.worker(workerId)?.isLast !== true;
     if (isMissing && later === undefined)
       this.#onRefused('exit-missing', `worker ${workerId} could not write its last numbers`);
     return { files, later };

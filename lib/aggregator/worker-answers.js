@@ -12,7 +12,7 @@ const { isTransient, systemError } = require('../spool/safe-files');
  * @property {number} workerId
  * @property {string} [file] bare name in the spool
  * @property {number} [maxBytes] how long the file is according to the worker; a longer one is refused
- * @property {string} [snapshot] in base64: columns and the end of their log
+ * @property {string} [source] in base64: columns and the end of their log
  * @property {Uint8Array} [bytes] the same, in an ArrayBuffer that nothing else uses
  * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
  */
@@ -45,18 +45,18 @@ class WorkerAnswers {
   }
 
   /** @param {Answer} answer */
-  apply({ workerId, file, maxBytes, snapshot, metrics, bytes }) {
+  apply({ workerId, file, maxBytes, source, metrics, bytes }) {
     try {
       if (this.#store.isClosed(workerId)) {
         if (file !== undefined) this.#current.spool?.unlink(file);
       } else if (metrics !== undefined) {
         this.#store.applyJson(workerId, metrics);
       } else {
-        const buffer = this.#columnsOf({ file, maxBytes, snapshot, bytes });
+        const buffer = this.#columnsOf({ file, maxBytes, source, bytes });
         this.#store.apply(workerId, buffer, (...range) => this.readLog(workerId, ...range));
         this.keep(workerId, file === undefined ? [] : [file]);
         // The worker did not find the directory. If it has been removed, the workers need a new one.
-        if (snapshot !== undefined) this.#loseIfGone('a worker found it gone');
+        if (source !== undefined) this.#loseIfGone('a worker found it gone');
       }
       this.again.delete(workerId);
       this.unusable.delete(workerId);
@@ -137,9 +137,9 @@ class WorkerAnswers {
    * @param {Omit<Answer, 'workerId'>} answer
    * @returns {Buffer}
    */
-  #columnsOf({ file, maxBytes, snapshot, bytes }) {
+  #columnsOf({ file, maxBytes, source, bytes }) {
     if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (file === undefined) return fromBase64(snapshot ?? '');
+    if (file === undefined) return fromBase64(source ?? '');
     const { spool } = this.#current;
     if (spool === undefined) throw systemError('ENOENT', 'there is no directory');
     return spool.read(file, maxBytes);

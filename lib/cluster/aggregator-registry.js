@@ -215,8 +215,8 @@ class AggregatorRegistry extends Registry {
 
   /**
    * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
-   * more, and a last snapshot is written for the primary. In the primary, scrapes under way are answered, and
-   * dead workers are added to the retired totals. The registry can still be used.
+   * more, and the last columns are written for the primary. In the primary, scrapes under way are answered,
+   * and dead workers are added to the retired totals. The registry can still be used.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout

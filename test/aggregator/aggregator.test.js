@@ -110,8 +110,8 @@ it('after the directory is removed, workers that answered in messages are asked 
   fs.rmSync(directory, { recursive: true });
   counter.inc();
   counted++;
-  const snapshot = bytesOf(worker.source.captureWithLog(WORKER, undefined)).toString('base64');
-  aggregator.answer({ workerId: WORKER, snapshot });
+  const source = bytesOf(worker.source.captureWithLog(WORKER, undefined)).toString('base64');
+  aggregator.answer({ workerId: WORKER, source });
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual(page(false), { again: [WORKER], total: NaN });
   answer();
@@ -220,7 +220,7 @@ describe('the name of the retired totals that is taken', () => {
     const fileOfOthers = path.join(directory, NAME, 'of somebody');
     fs.mkdirSync(fileOfOthers, { recursive: true });
     answer();
-    aggregator.retire(WORKER, { isSnapshotExpected: false });
+    aggregator.retire(WORKER, { isLastExpected: false });
     await new Promise(resolve => setImmediate(resolve));
     assert.deepEqual(retired, [WORKER]);
     assert.equal(page().total, 1);
@@ -263,13 +263,13 @@ describe('the files of a process that has died while another one takes over', ()
     // It is retired, and the leader ends before the totals are saved.
     const spool = path.join(path.dirname(directory), 'spool.copy');
     fs.cpSync(directory, spool, { recursive: true });
-    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    aggregator.retire(WORKER, { isLastExpected: true });
     assert.equal(page().total, 3);
     await aggregator.close();
     fs.renameSync(spool, directory);
     aggregator = await openAggregator(t, Aggregator, { adopt: directory });
     assert.equal(page().total, 3);
-    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    aggregator.retire(WORKER, { isLastExpected: true });
     assert.equal(page().total, 3);
     assert.deepEqual([...aggregator.refused], []);
   });
@@ -290,7 +290,7 @@ it('an aggregator that runs out of descriptors while it takes over shows everyth
       bytesOf(ending.source.captureWithLog(id, undefined)),
     );
   }
-  aggregator.retire(WORKER + 1, { isSnapshotExpected: true });
+  aggregator.retire(WORKER + 1, { isLastExpected: true });
   assert.equal(page().total, 11);
   let failures = 0;
   for (let fault = 1; ; fault++) {
@@ -316,7 +316,7 @@ it('an aggregator that runs out of descriptors while it takes over shows everyth
     }
     // The sweep, which nothing waits for, meets some of the faults.
     await new Promise(resolve => setImmediate(resolve));
-    aggregator.retire(WORKER + 2, { isSnapshotExpected: true });
+    aggregator.retire(WORKER + 2, { isLastExpected: true });
     assert.equal(page().total, 111, `fault ${fault}`);
     if (!wasHit) break;
   }

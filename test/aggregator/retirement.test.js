@@ -41,7 +41,7 @@ describe('retired totals that cannot be written', () => {
     assert.strictEqual(triesOfNext(0), 1);
     for (let workerId = 51; workerId <= 100; workerId++) {
       // One whose last columns came over IPC is tried at once, but does not add a timer.
-      retirement.retire(workerId, workerId % 2 ? undefined : { isSnapshotExpected: true, lastSnapshot: '' });
+      retirement.retire(workerId, workerId % 2 ? undefined : { isLastExpected: true, lastSource: '' });
     }
     for (let retry = 1; retry <= 4; retry++) assert.strictEqual(triesOfNext(RETRY_MILLISECONDS), 1);
   });
@@ -84,7 +84,7 @@ describe('retired totals that cannot be written', () => {
 
 it('last columns that came over IPC are written with the totals at once', () => {
   const { retirement, spool } = retirementWith({});
-  retirement.retire(1, { isSnapshotExpected: true, lastSnapshot: 'AAAA' });
+  retirement.retire(1, { isLastExpected: true, lastSource: 'AAAA' });
   assert.strictEqual(spool.writeAtomically.mock.callCount(), 1);
 });
 
@@ -117,7 +117,7 @@ it('a dead worker is retired later, with its last columns, if the disk has an er
   for (failAt = 1; ; failAt++) {
     looks.mock.resetCalls();
     const { retirement, store, refused } = retirementWith({ spool });
-    const isRetired = retirement.retire(3, { isSnapshotExpected: true });
+    const isRetired = retirement.retire(3, { isLastExpected: true });
     const hasFailed = looks.mock.callCount() >= failAt;
     assert.deepStrictEqual([isRetired, store.applied], hasFailed ? [false, 0] : [true, 1]);
     assert.ok(!refused.includes('exit-missing'));
@@ -135,7 +135,7 @@ for (const code of ['EIO', 'EMFILE'])
     spool.readIfPresent = () => {
       throw Object.assign(new Error(`${code}: it cannot be read`), { code });
     };
-    assert.strictEqual(retirement.retire(3, { isSnapshotExpected: true }), false);
+    assert.strictEqual(retirement.retire(3, { isLastExpected: true }), false);
     for (let tries = 0; tries < 10; tries++) assert.strictEqual(retirement.retire(3), false);
     spool.readIfPresent = () => Buffer.from('snapshot');
     assert.strictEqual(retirement.retire(3), true);

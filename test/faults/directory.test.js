@@ -30,7 +30,7 @@ const counting = {
 const record = ({ state }, times = 1) => state.counter.inc(times);
 const exit = ({ process }) => process.exit();
 /** From now on, the last snapshot of a worker arrives in a file or not at all. */
-const sendNoLastSnapshot = ({ process }) => {
+const sendNoLastSource = ({ process }) => {
   const { send } = process;
   process.send = (message, ...rest) =>
     message.type === 'prom-client-cluster:last' || send.call(process, message, ...rest);
@@ -338,7 +338,7 @@ describe('the last snapshot of a worker', () => {
     const total = counted(await cluster().scrape());
     await cluster().inWorker(id, record);
     const { refused: before } = await cluster().internals();
-    if (!isSent) await cluster().inWorker(id, sendNoLastSnapshot);
+    if (!isSent) await cluster().inWorker(id, sendNoLastSource);
     await cluster().inWorker(id, prepare);
     await cluster().endWorker(id, exit);
     const counts = counted(await cluster().scrape()) - total;

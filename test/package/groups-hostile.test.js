@@ -24,7 +24,7 @@ const MESSAGES = 300 * effort;
 const DEPTH = 100_000;
 const MEGABYTE = 2 ** 20;
 
-const FIELDS = ['type', 'requestId', 'file', 'bytes', 'snapshot', 'reason', 'metrics', 'error', 'id', 'key'];
+const FIELDS = ['type', 'requestId', 'file', 'bytes', 'source', 'reason', 'metrics', 'error', 'id', 'key'];
 FIELDS.push('pageId', 'format', 'timeout', 'inMessage', 'checkpointInterval', 'directory');
 FIELDS.push('badLog', 'known', 'pages', 'page', 'ascii', 'pid');
 
@@ -98,7 +98,7 @@ describe(
       });
       for (let i = 0; i < MESSAGES; i++) {
         const type = [RESPONSE, PAGE, LAST, PING, HELLO][i % 5];
-        const valid = { type, requestId: i, pageId: i, format: {}, timeout: 1, metrics: [], snapshot: '' };
+        const valid = { type, requestId: i, pageId: i, format: {}, timeout: 1, metrics: [], source: '' };
         hostile.socket.write(lineOf(hostileMessage(valid, random, FIELDS)));
         if (i % 50 === 0) await watch.settled();
       }
@@ -107,7 +107,7 @@ describe(
       for (const value of [deep, deepObject])
         for (const type of [HELLO, PAGE, LAST]) {
           const { socket, ended } = await join();
-          socket.write(`${`{"type":"${type}","snapshot":${value},"format":${value},"pageId":${value}}`}\n`);
+          socket.write(`${`{"type":"${type}","source":${value},"format":${value},"pageId":${value}}`}\n`);
           socket.end();
           await ended;
         }

@@ -153,7 +153,7 @@ class ClusterPrimary {
 
   /** @param {number} id of a thread that has ended */
   retireThread(id) {
-    this.#supervisor.retire(id, { isSnapshotExpected: false });
+    this.#supervisor.retire(id, { isLastExpected: false });
   }
 
   /**

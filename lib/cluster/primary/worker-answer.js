@@ -6,15 +6,15 @@
 const { beginningOf } = require('../../options/thrown');
 const { isColumnsNameOf } = require('../../spool/file-names');
 
-// A snapshot of a million label sets has some 100 MB; in base64 a third more.
-const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
+// A source of a million label sets has some 100 MB; in base64 a third more.
+const MAX_SOURCE_CHARACTERS = 2 ** 28;
 
 /** @typedef {import('../../aggregator/aggregator').Answer} Answer */
 
 /**
  * @typedef {object} ReadAnswer
  * @property {Answer} [answer] for the aggregator
- * @property {string} [overIpc] why the snapshot itself was sent instead of a file's name
+ * @property {string} [overIpc] why the source itself was sent instead of a file's name
  * @property {string} [refused] why there is no answer, in one word
  * @property {string} [error] the same as a sentence
  */
@@ -25,10 +25,10 @@ const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
  * @param {number} requestId that it answers
  * @returns {ReadAnswer}
  */
-function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId, requestId) {
+function readAnswer({ metrics, source, reason, file, bytes, error }, workerId, requestId) {
   if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
-  if (typeof snapshot === 'string' && snapshot.length <= MAX_SNAPSHOT_CHARACTERS)
-    return { answer: { workerId, snapshot }, overIpc: textOr(reason, 'unknown') };
+  if (typeof source === 'string' && source.length <= MAX_SOURCE_CHARACTERS)
+    return { answer: { workerId, source }, overIpc: textOr(reason, 'unknown') };
   if (isColumnsNameOf(file, workerId, requestId)) {
     // Without a valid length the aggregator refuses the file, and removes it.
     return { answer: { workerId, file, maxBytes: Number.isSafeInteger(bytes) ? bytes : 0 } };

@@ -69,7 +69,7 @@ class WorkerMessages {
   receive(record, message) {
     try {
       if (!hasType(message)) return;
-      if (message.type === LAST) this.#onLastSnapshot(record, message);
+      if (message.type === LAST) this.#onLast(record, message);
       if (message.type === PAGE) {
         const isTaken = timedSection('primary:page', () => this.#pageRequests.receive(record, message));
         if (!isTaken) countReason(this.refused, NOT_UNDERSTOOD.refused);
@@ -94,7 +94,7 @@ class WorkerMessages {
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
     if (overIpc !== undefined) countReason(this.overIpc, overIpc);
-    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
+    record.sendsSources ||= answer !== undefined && answer.metrics === undefined;
     if (answer !== undefined) this.#passOn(record, answer);
     else this.#refuse(record, refused, error);
     const now = performance.now();
@@ -110,14 +110,14 @@ class WorkerMessages {
    * @param {WorkerRecord} record
    * @param {any} message
    */
-  #onLastSnapshot(record, message) {
-    const { answer: { snapshot } = {}, overIpc } = readAnswer(message, record.worker.id, 0);
-    if (snapshot === undefined || overIpc === undefined || snapshot.length > MAX_LAST_CHARACTERS) {
+  #onLast(record, message) {
+    const { answer: { source } = {}, overIpc } = readAnswer(message, record.worker.id, 0);
+    if (source === undefined || overIpc === undefined || source.length > MAX_LAST_CHARACTERS) {
       countReason(this.refused, NOT_UNDERSTOOD.refused);
       return;
     }
     countReason(this.overIpc, overIpc);
-    record.lastSnapshot = snapshot;
+    record.lastSource = source;
   }
 
   /**

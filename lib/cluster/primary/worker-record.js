@@ -8,10 +8,10 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('../../source/source-log').LogPosition} LogPosition */
 
 class WorkerRecord {
-  /** Whether it has ever answered with a snapshot, and so sends a last one. */
-  sendsSnapshots = false;
+  /** Whether it has ever answered with its source, and so sends a last one. */
+  sendsSources = false;
   /** @type {string | undefined} that it has sent over IPC */
-  lastSnapshot = undefined;
+  lastSource = undefined;
   /** @type {LogPosition | undefined} what the aggregator has of the worker's log */
   position = undefined;
   /** @type {string | undefined} name of the log that cannot be used: the worker has to begin another one */
@@ -30,7 +30,7 @@ class WorkerRecord {
   answeredAt = -Infinity;
   /** Whether a page has ever had numbers of it. */
   isShown = false;
-  /** Whether its next snapshot is sent over IPC, because a file of it could not be read. */
+  /** Whether its next source is sent over IPC, because a file of it could not be read. */
   overIpc = false;
   exited = false;
   /** Whether it ended by a signal. */
@@ -49,8 +49,8 @@ class WorkerRecord {
  * @param {WorkerRecord} record of a dead worker
  * @returns {import('../../aggregator/retirement').Death}
  */
-function deathOf({ sendsSnapshots, lastSnapshot, exited, wasKilled }) {
-  return { isSnapshotExpected: sendsSnapshots && exited && !wasKilled, lastSnapshot };
+function deathOf({ sendsSources, lastSource, exited, wasKilled }) {
+  return { isLastExpected: sendsSources && exited && !wasKilled, lastSource };
 }
 
 /**

@@ -10,12 +10,12 @@ const NO_DIRECTORY = 'the primary has no directory';
 /**
  * @param {import('../../source/columns-encoder').EncodedColumns} source with the end of the log
  * @param {unknown} error because of which no file was written
- * @returns {{snapshot: string, reason: string}} fields of a message
+ * @returns {{source: string, reason: string}} fields of a message
  */
 function inMessage({ chunks, bytes }, error) {
   const code = /** @type {any} */ (error)?.code;
   const reason = typeof code === 'string' ? code : textOf(error);
-  return { snapshot: Buffer.concat(chunks, bytes).toString('base64'), reason };
+  return { source: Buffer.concat(chunks, bytes).toString('base64'), reason };
 }
 
 module.exports = { inMessage, NO_DIRECTORY };

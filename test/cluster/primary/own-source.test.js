@@ -71,8 +71,8 @@ describe("the primary's own registries", () => {
       const waiting = [];
       own = new OwnSource(
         () => [registry],
-        snapshot => {
-          store.apply(OWN_ID, snapshot);
+        bytes => {
+          store.apply(OWN_ID, bytes);
           waiting.shift()();
         },
       );

@@ -12,10 +12,10 @@ const FILE = `w3-r5-${'a'.repeat(24)}.columns`;
 const read = message => readAnswer(message, 3, 5);
 
 describe('the answer of a worker', () => {
-  it('the answer of a worker is the name of its file, a snapshot, or metrics as JSON', () => {
+  it('the answer of a worker is the name of its file, a source, or metrics as JSON', () => {
     assert.deepEqual(read({ file: FILE, bytes: 8 }), { answer: { workerId: 3, file: FILE, maxBytes: 8 } });
-    assert.deepEqual(read({ snapshot: 'AAAA', reason: 'ENOSPC' }), {
-      answer: { workerId: 3, snapshot: 'AAAA' },
+    assert.deepEqual(read({ source: 'AAAA', reason: 'ENOSPC' }), {
+      answer: { workerId: 3, source: 'AAAA' },
       overIpc: 'ENOSPC',
     });
     assert.deepEqual(read({ metrics: [[]] }), { answer: { workerId: 3, metrics: [[]] } });
@@ -26,7 +26,7 @@ describe('the answer of a worker', () => {
     for (const value of [null, undefined, 7, true, [], {}, untouchable]) {
       const refusals = [
         read({ file: value }),
-        read({ snapshot: value }),
+        read({ source: value }),
         read({ error: value }),
         read({ metrics: Array.isArray(value) ? 'x' : value }),
       ];
@@ -35,7 +35,7 @@ describe('the answer of a worker', () => {
         assert.equal(refused, 'answer');
         assert.equal(typeof error, 'string');
       }
-      assert.equal(read({ snapshot: '', reason: value }).overIpc, 'unknown');
+      assert.equal(read({ source: '', reason: value }).overIpc, 'unknown');
     }
   });
 
@@ -48,7 +48,7 @@ describe('the answer of a worker', () => {
   it('the answer of a worker that is an error keeps its text, up to 200 characters', () => {
     assert.deepEqual(read({ error: 'it failed' }), { refused: 'worker-error', error: 'it failed' });
     assert.equal(read({ error: 'x'.repeat(1e6) }).error.length, 200);
-    assert.equal(read({ snapshot: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
+    assert.equal(read({ source: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
   });
 
   it('the answer of a worker does not stay in memory for a text that is stored of it', async () => {
@@ -57,7 +57,7 @@ describe('the answer of a worker', () => {
     const message = () => Buffer.alloc(4e6, 'x').toString('latin1');
     const used = () => (collect(), process.memoryUsage().external);
     const before = used();
-    const texts = Array.from({ length: 10 }, () => read({ snapshot: '', reason: message() }).overIpc);
+    const texts = Array.from({ length: 10 }, () => read({ source: '', reason: message() }).overIpc);
     let grown = used() - before;
     // Another thread frees what was collected, so a moment later.
     for (let turns = 0; grown >= 2e7 && turns < 200; turns++) {

@@ -14,18 +14,18 @@ it('the last columns of a worker over IPC are the newest valid ones, and are par
   const messages = new WorkerMessages({ supervisor: {}, requests: {}, onAnswered: () => assert.fail() });
   const record = new WorkerRecord({ id: 1, process: {} });
   const receive = fields => messages.receive(record, { type: LAST, ...fields });
-  receive({ snapshot: 'first', reason: 'ENOSPC' });
-  receive({ snapshot: 'second', reason: { toString: null } });
+  receive({ source: 'first', reason: 'ENOSPC' });
+  receive({ source: 'second', reason: { toString: null } });
   const invalid = [
-    ...[undefined, null, 7, {}, [], { toString: null }, 'x'.repeat(2 ** 25 + 1)].map(snapshot => ({
-      snapshot,
+    ...[undefined, null, 7, {}, [], { toString: null }, 'x'.repeat(2 ** 25 + 1)].map(source => ({
+      source,
     })),
-    { metrics: [[{ name: 'x', help: 'h', type: 'gauge', values: [] }]], snapshot: 'third' },
+    { metrics: [[{ name: 'x', help: 'h', type: 'gauge', values: [] }]], source: 'third' },
     { file: FILE, bytes: 5 },
     { error: 'failed' },
   ];
   for (const fields of invalid) receive(fields);
-  assert.equal(deathOf(record).lastSnapshot, 'second');
+  assert.equal(deathOf(record).lastSource, 'second');
   assert.deepEqual(
     [...messages.overIpc],
     [
@@ -74,12 +74,12 @@ it('hooks of a worker began when it says, but not before it was asked: no round 
   const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });
   for (const hookMilliseconds of [undefined, 0, -1, NaN, {}, 'x', null]) {
     requests.ask(record, 100, { directory: '/spool', pages: true });
-    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), snapshot: '', hookMilliseconds });
+    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), source: '', hookMilliseconds });
     assert.equal(began.at(-1), record.answeredAt);
   }
   for (const hookMilliseconds of [1e300, Infinity, '99999', [5e9]]) {
     requests.ask(record, 100, { directory: '/spool', pages: true });
-    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), snapshot: '', hookMilliseconds });
+    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), source: '', hookMilliseconds });
     assert.equal(began.at(-1), record.requestedAt);
   }
   assert.equal(began.length, 11);

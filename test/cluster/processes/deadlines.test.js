@@ -28,7 +28,7 @@ const counting = {
 const unusable = {
   start: context => {
     context.require('../cluster/processes/fixtures/cluster-tampering').installTampering(context);
-    context.state.tamper = ({ type, requestId }) => ({ type, requestId, snapshot: '', reason: 'ENOSPC' });
+    context.state.tamper = ({ type, requestId }) => ({ type, requestId, source: '', reason: 'ENOSPC' });
   },
 };
 const count = ({ state }, times) => void state.counter.inc(times);

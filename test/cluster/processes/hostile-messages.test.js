@@ -39,12 +39,12 @@ describe(`messages with fields of any type (PROPERTY_SEED=${seed})`, () => {
         const next = require(random).randomFrom(seed);
         const forms = [
           {},
-          { snapshot: Buffer.alloc(256).toString('base64'), reason: 'ENOSPC' },
+          { source: Buffer.alloc(256).toString('base64'), reason: 'ENOSPC' },
           { metrics: [[{ name: 'x', help: 'h', type: 'gauge', values: [{ value: 1, labels: {} }] }]] },
           { error: 'failed' },
         ];
         // Rarely the first two: such a message is not read further.
-        const content = ['file', 'bytes', 'snapshot', 'reason', 'metrics', 'error'];
+        const content = ['file', 'bytes', 'source', 'reason', 'metrics', 'error'];
         const fields = ['type', 'requestId', ...content, ...content, ...content];
         state.tamper = message => {
           for (let i = 0; i < messages; i++) {

@@ -426,9 +426,9 @@ describe('a snapshot that does not fit is rejected and counted', () => {
                 state.tamper = undefined;
                 return message;
               }
-              const snapshot = fs.readFileSync(`${spool}/${message.file}`).toString('base64');
+              const source = fs.readFileSync(`${spool}/${message.file}`).toString('base64');
               fs.rmSync(`${spool}/${message.file}`);
-              return { ...message, file: undefined, snapshot, reason: 'test' };
+              return { ...message, file: undefined, source, reason: 'test' };
             };
           },
           String(change),
@@ -459,15 +459,15 @@ describe('a snapshot that does not fit is rejected and counted', () => {
     const total = await totalOf(cluster);
     const { refused: before } = await cluster.internals();
     const answers = [
-      { snapshot: '' },
-      { snapshot: '\u0000\uffff not base64' },
-      { snapshot: 'x'.repeat(100_000) },
-      { snapshot: 7 },
+      { source: '' },
+      { source: '\u0000\uffff not base64' },
+      { source: 'x'.repeat(100_000) },
+      { source: 7 },
       { error: 'it did not work' },
       { error: null },
       {},
       // JSON text of its own, because the way to the worker would fail at it, too.
-      '{"snapshot":"","reason":{"toString":null}}',
+      '{"source":"","reason":{"toString":null}}',
       `{"metrics":${'['.repeat(4000)}${']'.repeat(4000)}}`,
       `{"error":${'['.repeat(4000)}${']'.repeat(4000)}}`,
     ];

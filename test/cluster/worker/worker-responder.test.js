@@ -123,7 +123,7 @@ it('the last numbers over IPC are complete for a thread that has nothing, after 
   const sent = [];
   const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
   const responder = new WorkerResponder(link, () => [registry]);
-  const applyTo = (store, { snapshot }) => store.apply(1, fromBase64(snapshot));
+  const applyTo = (store, { source }) => store.apply(1, fromBase64(source));
   const store = new ClusterStore();
   for (const requestId of [1, 2]) {
     const known = store.worker(1)?.position;
