@@ -309,6 +309,33 @@ describe('the native histograms of a cluster', () => {
   });
 });
 
+it('the exemplars of sparse buckets are the newest of all workers, as many as a worker may have', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
+  const store = new ClusterStore();
+  const workers = [{}, { nativeHistogramMaxExemplars: 12 }].map(options =>
+    nativeWorker({ enableExemplars: true, ...options }),
+  );
+  const shown = async () => {
+    for (const [i, worker] of workers.entries())
+      store.apply(i + 1, await snapshotAhead(worker, i + 1, store.worker(i + 1)?.position));
+    const [{ view }] = /** @type {any} */ (runThrough(store.merge(new Set())));
+    const [x, y] = [...view.rows()].map(row => view.nativeExemplarsAt(row));
+    assert.deepEqual(y, []);
+    return x.map(({ labelSet }) => Number(labelSet.id));
+  };
+  const observe = (/** @type {number} */ worker, /** @type {number} */ value) => {
+    t.mock.timers.tick(1000);
+    const exemplarLabels = { id: `${value}` };
+    workers[worker].histogram.observe({ labels: { a: 'x' }, value, exemplarLabels });
+  };
+  for (const value of [1, 2]) for (const worker of [0, 1]) observe(worker, 2 * value + worker);
+  workers[0].histogram.observe({ a: 'y' }, 1);
+  assert.deepEqual(await shown(), [2, 3, 4, 5]);
+  // The second worker has twelve then.
+  for (let power = 3; power < 13; power++) observe(1, 2 ** power);
+  assert.deepEqual(await shown(), [4, 5, ...Array.from({ length: 10 }, (_, i) => 2 ** (i + 3))]);
+});
+
 describe('native histograms as JSON', () => {
   const values = [
     [1, 2, -3, 0],
