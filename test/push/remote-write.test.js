@@ -240,6 +240,12 @@ describe('RemoteWrite', () => {
       assert.deepStrictEqual(to.seriesOf('native')[0].exemplar.labels, [['trace', 'c']]);
       await push.push();
       assert.strictEqual(to.seriesOf('native')[0].exemplar, undefined);
+      // The clock is set back.
+      t.mock.timers.setTime(1_600_000_000_000);
+      await push.push();
+      observe(700, 'd');
+      await push.push();
+      assert.strictEqual(to.seriesOf('native')[0].exemplars[0].labels[0][1], 'd');
     });
   }
 

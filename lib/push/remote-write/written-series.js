@@ -51,9 +51,10 @@ class WrittenSeries {
   #names = new Map();
   #pushes = 0;
   #nativeHistograms;
-  /** Seconds since the epoch: exemplars of native histograms up to then were in an earlier push. */
+  /** When the last push was written, seconds since the epoch. */
+  #pushedAt = 0;
+  /** The same of the one before: exemplars of native histograms up to then were in that. */
   #exemplarsUntil = 0;
-  #newestExemplar = 0;
 
   /**
    * @param {Record<string, string>} labels that all series get that do not have a label of that name
@@ -73,7 +74,8 @@ class WrittenSeries {
    */
   *push(families, format) {
     const number = ++this.#pushes;
-    this.#exemplarsUntil = this.#newestExemplar;
+    this.#exemplarsUntil = this.#pushedAt;
+    this.#pushedAt = Date.now() / 1000;
     /** @type {SeriesSample[]} */
     const samples = [];
     let dropped = 0;
@@ -214,10 +216,7 @@ class WrittenSeries {
    */
   #newExemplars(exemplars) {
     const added = exemplars.filter(({ timestamp }) => timestamp > this.#exemplarsUntil);
-    if (added.length === 0) return undefined;
-    added.sort((a, b) => a.timestamp - b.timestamp);
-    this.#newestExemplar = Math.max(this.#newestExemplar, added[added.length - 1].timestamp);
-    return added;
+    return added.length === 0 ? undefined : added.sort((a, b) => a.timestamp - b.timestamp);
   }
 
   /**
