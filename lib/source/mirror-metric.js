@@ -11,22 +11,7 @@ const { MirrorBuckets } = require('./mirror-buckets');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
 const { parseJson } = require('./columns-decoder');
-const {
-  PAGE,
-  FORM,
-  VALUE,
-  ROW,
-  ORDER,
-  REMOVE,
-  CLEAR,
-  OVERFLOW,
-  DIGESTS,
-  DIGEST,
-  EXEMPLAR,
-  READ,
-  RESET,
-  BUCKETS,
-} = require('./log-records');
+const RECORD = require('./log-records');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
@@ -106,7 +91,7 @@ class MirrorMetric {
     const memoryAt = (/** @type {number} */ i) =>
       /** @type {SharedArrayBuffer} */ (memories.get(record.integer(i)));
     switch (record.kind) {
-      case ROW: {
+      case RECORD.ROW: {
         const row = record.integer(1);
         const idAt = (/** @type {number} */ position) => record.integer(FIRST_VALUE + position);
         table.follow(row, record.integer(3), idAt, () => record.text);
@@ -114,40 +99,40 @@ class MirrorMetric {
         this.#view.exemplars?.drop(row);
         break;
       }
-      case RESET:
+      case RECORD.RESET:
         this.#setStart(record.integer(1), record);
         break;
-      case VALUE:
+      case RECORD.VALUE:
         table.addValue(record.integer(1), record.text);
         break;
-      case FORM:
+      case RECORD.FORM:
         table.addForm(record.integersFrom(1));
         break;
-      case PAGE:
+      case RECORD.PAGE:
         table.setPage(record.integer(1), memoryAt(2), record.integer(3), record.integer(4));
         break;
-      case ORDER:
+      case RECORD.ORDER:
         table.setOrder(record.integersFrom(1));
         break;
-      case REMOVE:
+      case RECORD.REMOVE:
         table.removeLive(record.integer(1));
         break;
-      case CLEAR:
+      case RECORD.CLEAR:
         table.clear();
         break;
-      case OVERFLOW:
+      case RECORD.OVERFLOW:
         table.setOverflowCount(memoryAt(1), record.integer(2));
         break;
-      case DIGESTS:
+      case RECORD.DIGESTS:
         this.#blocks.push({ numbers: new Float64Array(memoryAt(1)), words: new Int32Array(memoryAt(1)) });
         break;
-      case DIGEST:
+      case RECORD.DIGEST:
         this.#placeDigest(record);
         break;
-      case BUCKETS:
+      case RECORD.BUCKETS:
         /** @type {any} */ (this.#view).buckets.setPage(record.integer(1), record.integer(2), memoryAt(3));
         break;
-      case EXEMPLAR:
+      case RECORD.EXEMPLAR:
         if (record.text === '') this.#view.exemplars?.drop(record.integer(1));
         else this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
         break;
@@ -222,7 +207,7 @@ class MirrorCustomMetric {
    * @throws {Error} if it is not one of a custom metric object
    */
   apply(record) {
-    if (record.kind !== READ) throw new Error('a record is of an unknown kind');
+    if (record.kind !== RECORD.READ) throw new Error('a record is of an unknown kind');
     this.text = record.text;
   }
 

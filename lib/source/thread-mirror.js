@@ -7,7 +7,7 @@
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
 const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
-const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS, BUCKETS } = require('./log-records');
+const RECORD = require('./log-records');
 const { debug } = require('../options/debug-log');
 
 /**
@@ -15,7 +15,7 @@ const { debug } = require('../options/debug-log');
  *
  * @type {Record<number, number>}
  */
-const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1, [DIGESTS]: 1, [BUCKETS]: 3 };
+const MEMORY_AT = { [RECORD.PAGE]: 2, [RECORD.OVERFLOW]: 1, [RECORD.DIGESTS]: 1, [RECORD.BUCKETS]: 3 };
 
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
@@ -135,18 +135,18 @@ class ThreadMirror {
   #apply(record) {
     const number = record.integer(0);
     switch (record.kind) {
-      case REGISTRY:
+      case RECORD.REGISTRY:
         this.#setDefaultLabels(number, JSON.parse(record.text));
         break;
-      case DEFINE: {
+      case RECORD.DEFINE: {
         const { replaces, ...definition } = JSON.parse(record.text);
         this.#add(number, record.integer(1), new MirrorMetric(number, definition, this.#hookOf), replaces);
         break;
       }
-      case CUSTOM:
+      case RECORD.CUSTOM:
         this.#add(number, record.integer(1), new MirrorCustomMetric(number, record.text, this.#hookOf));
         break;
-      case DROP:
+      case RECORD.DROP:
         this.#metrics.delete(number);
         break;
       default: {

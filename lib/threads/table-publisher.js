@@ -6,21 +6,7 @@
 const { isSharedArrayBuffer } = require('node:util/types');
 const { HEADS, CHUNKS } = require('../series/native-buckets');
 const { SharedDigests } = require('./shared-digests');
-const {
-  PAGE,
-  FORM,
-  VALUE,
-  ROW,
-  ORDER,
-  REMOVE,
-  CLEAR,
-  OVERFLOW,
-  DIGESTS,
-  DIGEST,
-  EXEMPLAR,
-  RESET,
-  BUCKETS,
-} = require('../source/log-records');
+const RECORD = require('../source/log-records');
 
 /** Where the numbers of a row's values begin in its record. */
 const VALUES = 4;
@@ -91,11 +77,11 @@ class TablePublisher {
     if (this.#buckets !== undefined) this.#shareBuckets(this.#buckets);
     for (let row = 0; row < table.rowCount; row++) {
       this.#publishRow(row);
-      if (!table.isLive(row)) this.#log.append(REMOVE, [this.number, row]);
+      if (!table.isLive(row)) this.#log.append(RECORD.REMOVE, [this.number, row]);
     }
-    if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
+    if (table.live !== undefined) this.#log.append(RECORD.ORDER, [this.number, ...table.live]);
     const count = this.#numbers.shareOverflowCount(table);
-    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count)]);
+    if (count !== undefined) this.#log.append(RECORD.OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.followers = [...table.followers, this];
     if (this.#digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
@@ -175,22 +161,22 @@ class TablePublisher {
 
   /** @param {number} row */
   exemplarsDropped(row) {
-    this.#guard(() => this.#log.append(EXEMPLAR, [this.number, row]));
+    this.#guard(() => this.#log.append(RECORD.EXEMPLAR, [this.number, row]));
   }
 
   /** @param {number} row */
   rowReset(row) {
-    this.#guard(() => this.#log.append(RESET, [this.number, row, this.table.startAt(row)]));
+    this.#guard(() => this.#log.append(RECORD.RESET, [this.number, row, this.table.startAt(row)]));
     this.#guard(this.#onChanged);
   }
 
   /** @param {number} row */
   rowRemoved(row) {
-    this.#guard(() => this.#log.append(REMOVE, [this.number, row]));
+    this.#guard(() => this.#log.append(RECORD.REMOVE, [this.number, row]));
   }
 
   cleared() {
-    this.#guard(() => this.#log.append(CLEAR, [this.number]));
+    this.#guard(() => this.#log.append(RECORD.CLEAR, [this.number]));
   }
 
   renumbered() {
@@ -215,7 +201,7 @@ class TablePublisher {
   #publishPage(number) {
     const page = this.#numbers.share(this.table, number);
     const [memory, byteOffset] = this.#placeOf(page);
-    this.#log.append(PAGE, [this.number, number, memory, byteOffset, page.length]);
+    this.#log.append(RECORD.PAGE, [this.number, number, memory, byteOffset, page.length]);
     this.#pages[number] = page;
   }
 
@@ -237,7 +223,7 @@ class TablePublisher {
       .memory;
     const { buffer } = kind === HEADS ? numbers[number] : pages[number];
     if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory for buckets');
-    this.#log.append(BUCKETS, [this.number, kind, number, this.#memoryNumber(buffer)]);
+    this.#log.append(RECORD.BUCKETS, [this.number, kind, number, this.#memoryNumber(buffer)]);
   }
 
   /** @param {number} row */
@@ -266,7 +252,7 @@ class TablePublisher {
         this.#values[position]++;
       }
     }
-    this.#log.append(ROW, record, newValue);
+    this.#log.append(RECORD.ROW, record, newValue);
   }
 
   /** @param {DigestPlace} place */
@@ -275,9 +261,9 @@ class TablePublisher {
     let number = this.#blocks.lastIndexOf(numbers);
     if (number === -1) {
       number = this.#blocks.push(numbers) - 1;
-      this.#log.append(DIGESTS, [this.number, this.#placeOf(numbers)[0]]);
+      this.#log.append(RECORD.DIGESTS, [this.number, this.#placeOf(numbers)[0]]);
     }
-    this.#log.append(DIGEST, [this.number, row, slice, number, offset, bufferLength, listLength]);
+    this.#log.append(RECORD.DIGEST, [this.number, row, slice, number, offset, bufferLength, listLength]);
   }
 
   /**
@@ -287,7 +273,7 @@ class TablePublisher {
    */
   #publishExemplar(row, column, { labelSet, value, timestamp }) {
     const labels = Object.keys(labelSet).map(name => [name, String(labelSet[name])]);
-    this.#log.append(EXEMPLAR, [this.number, row, column], JSON.stringify([labels, value, timestamp]));
+    this.#log.append(RECORD.EXEMPLAR, [this.number, row, column], JSON.stringify([labels, value, timestamp]));
   }
 
   /** @param {number} row */
@@ -295,7 +281,7 @@ class TablePublisher {
     const { forms } = this.table;
     for (; this.#forms < forms.list.length; this.#forms++) {
       const { positions, kinds } = forms.list[this.#forms];
-      this.#log.append(FORM, [this.number, ...positions.filter((_, i) => kinds[i] !== 'undefined')]);
+      this.#log.append(RECORD.FORM, [this.number, ...positions.filter((_, i) => kinds[i] !== 'undefined')]);
     }
     return forms.rows.of(row);
   }
@@ -306,7 +292,7 @@ class TablePublisher {
    */
   #publishValues(position, values) {
     for (; this.#values[position] < values.length; this.#values[position]++)
-      this.#log.append(VALUE, [this.number, position], values[this.#values[position]]);
+      this.#log.append(RECORD.VALUE, [this.number, position], values[this.#values[position]]);
   }
 }
 

@@ -15,7 +15,7 @@ const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('../source/shared-log');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
-const { REGISTRY, DEFINE, CUSTOM, DROP, READ } = require('../source/log-records');
+const RECORD = require('../source/log-records');
 const { stringifyJson } = require('../source/columns-encoder');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -228,7 +228,7 @@ class ThreadPublisher {
       debug('the default label %s is left out: %O', name, error),
     );
     const text = JSON.stringify(Object.entries(labels));
-    if (followed.defaults !== text) this.#append(REGISTRY, [followed.number], text);
+    if (followed.defaults !== text) this.#append(RECORD.REGISTRY, [followed.number], text);
     followed.defaults = text;
     const metrics = new Set(list);
     for (const published of [...followed.metrics.values()])
@@ -249,9 +249,9 @@ class ThreadPublisher {
     const published = { number, registry, metric, view };
     registry.metrics.set(metric, published);
     if (view === undefined) {
-      this.#append(CUSTOM, [number, registry.number], nameOf(metric));
+      this.#append(RECORD.CUSTOM, [number, registry.number], nameOf(metric));
       const json = this.#customs.get(metric);
-      if (json !== undefined) this.#append(READ, [number], json);
+      if (json !== undefined) this.#append(RECORD.READ, [number], json);
       this.#announceHook(published);
       return;
     }
@@ -265,7 +265,7 @@ class ThreadPublisher {
       maxBuckets: String(view.buckets?.maxBuckets),
       layout: { kind: layout.kind, marks: layout.marks.map(String) },
     };
-    this.#append(DEFINE, [number, registry.number], JSON.stringify(definition));
+    this.#append(RECORD.DEFINE, [number, registry.number], JSON.stringify(definition));
     published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
       memoryNumber: memory => this.#numberOf(memory),
@@ -286,7 +286,7 @@ class ThreadPublisher {
     table?.close();
     registry.metrics.delete(metric);
     this.#publish(metric, registry, number);
-    this.#append(DROP, [number]);
+    this.#append(RECORD.DROP, [number]);
     if (hasHook) this.#link.send({ unhook: number });
     return /** @type {Published} */ (registry.metrics.get(metric));
   }
@@ -334,7 +334,7 @@ class ThreadPublisher {
   #drop({ number, registry, metric, table, hasHook }) {
     table?.close();
     registry.metrics.delete(metric);
-    this.#append(DROP, [number]);
+    this.#append(RECORD.DROP, [number]);
     if (hasHook) this.#link.send({ unhook: number });
   }
 
@@ -423,7 +423,7 @@ class ThreadPublisher {
     this.#guard(() => {
       // It may be in several registries, or have been removed since.
       for (const published of this.#all())
-        if (published.metric === metric) this.#append(READ, [published.number], json);
+        if (published.metric === metric) this.#append(RECORD.READ, [published.number], json);
     });
   }
 }

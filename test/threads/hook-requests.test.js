@@ -3,13 +3,20 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
-const { HookRequests } = require('../../lib/threads/hook-requests');
 
-/** Requests of a hub, and what the thread is sent. */
-function requestsOfHub() {
+/**
+ * Requests of a hub, and what the thread is sent.
+ *
+ * @param {import('node:test').TestContext} t
+ */
+function requestsOfHub(t) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const file = require.resolve('../../lib/threads/hook-requests');
+  delete require.cache[file];
+  const { HookRequests } = require(file);
   /** @type {string[]} */
   const sent = [];
-  const requests = new HookRequests(({ request }) => sent.push(request));
+  const requests = new HookRequests((/** @type {any} */ { request }) => sent.push(request));
   return { sent, requests };
 }
 
@@ -21,8 +28,8 @@ async function isPending(promise) {
 }
 
 describe('the collect hooks of a thread', () => {
-  it('the collect hooks of a thread that has not begun run once for all calls', async () => {
-    const { sent, requests } = requestsOfHub();
+  it('the collect hooks of a thread that has not begun run once for all calls', async t => {
+    const { sent, requests } = requestsOfHub(t);
     const calls = ['a', 'b', 'a'].map(name => requests.collect(name));
     requests.started();
     requests.settle(new Map([['b', 'no memory']]));
@@ -35,8 +42,8 @@ describe('the collect hooks of a thread', () => {
     assert.equal(sent.length, 1);
   });
 
-  it('the collect hooks of a thread run again, once, for all calls that came after they had begun', async () => {
-    const { sent, requests } = requestsOfHub();
+  it('the collect hooks of a thread run again, once, for all calls that came after they had begun', async t => {
+    const { sent, requests } = requestsOfHub(t);
     const first = requests.collect('a');
     requests.started();
     const others = [requests.collect('a'), requests.collect('b')];
@@ -52,13 +59,7 @@ describe('the collect hooks of a thread', () => {
   });
 
   it('the collect hooks of a thread that is late are not waited for until it begins', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const file = require.resolve('../../lib/threads/hook-requests');
-    delete require.cache[file];
-    const { HookRequests: WithFakeTimers } = require(file);
-    /** @type {string[]} */
-    const sent = [];
-    const requests = new WithFakeTimers((/** @type {any} */ { request }) => sent.push(request));
+    const { sent, requests } = requestsOfHub(t);
     const first = requests.collect('a');
     t.mock.timers.tick(250);
     await first;
@@ -74,8 +75,8 @@ describe('the collect hooks of a thread', () => {
     await later;
   });
 
-  it('the collect hooks of a thread that has ended are not waited for', async () => {
-    const { sent, requests } = requestsOfHub();
+  it('the collect hooks of a thread that has ended are not waited for', async t => {
+    const { sent, requests } = requestsOfHub(t);
     const first = requests.collect('a');
     requests.started();
     const other = requests.collect('a');
