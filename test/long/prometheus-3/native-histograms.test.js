@@ -125,7 +125,7 @@ function metricsOf(registry) {
     gauge: new Gauge({ name: 'temperature', ...options }),
     summary: new Summary({ name: 'times', percentiles: [0.5, 1], ...options }),
     classic: new Histogram({ name: 'classic_seconds', buckets: [0.1, 1], ...options }),
-    native: new Histogram({ name: 'native_seconds', buckets: [], ...native }),
+    native: new Histogram({ name: 'native_seconds', buckets: [], enableExemplars: true, ...native }),
     both: new Histogram({ name: 'both_seconds', buckets: [0.1, 1], ...native }),
     idle: new Histogram({ name: 'idle_seconds', buckets: [], ...native, labelNames: [] }),
     unused: new Histogram({ name: 'unused_seconds', buckets: [], ...native }),
@@ -206,8 +206,23 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
     }
   });
 
+  it('exemplars of a native histogram are stored', async () => {
+    const values = [0.001, 1, 1000];
+    for (const value of values) {
+      const exemplarLabels = { trace_id: `t${value}` };
+      metrics.native.observe({ labels: { path: 'traced' }, value, exemplarLabels });
+    }
+    const query = 'native_seconds{job="native", path="traced"}';
+    await prometheus.numberWhen(`histogram_count(${query})`, count => count === values.length, WITHIN_MS);
+    const now = Date.now() / 1000;
+    const asked = { query, start: String(now - 600), end: String(now + 600) };
+    const [{ exemplars }] = await prometheus.ask('query_exemplars', asked);
+    const found = exemplars.map(({ labels, value }) => [labels.trace_id, Number(value)]);
+    assert.deepEqual(new Map(found), new Map(values.map(value => [`t${value}`, value])));
+  });
+
   it('what is native only is a count and a sum in text', async () => {
-    const found = await prometheus.query('{__name__=~"native_seconds.*", job="text"}');
+    const found = await prometheus.query('{__name__=~"native_seconds.*", job="text", path="/"}');
     assert.deepEqual(
       found
         .map(({ labels: { __name__: name, le }, value }) => [name, le, name.endsWith('sum') || value])
