@@ -22,7 +22,7 @@ scrape of a cluster. [benchmark-runtime.md](benchmark-runtime.md) has the cost o
 same command measures.
 
     npm run bench                                    # everything, some ten minutes
-    npm run bench -- --short                         # what CI runs, 90 seconds; exits with 1 below a floor
+    npm run bench -- --short                         # what CI runs, two minutes; exits with 1 below a floor
     npm run bench -- --only inc-labels,memory/unlab  # cases whose id begins with one of these
     npm run bench -- --document                      # writes this page from the newest full run
     npm run bench -- --help

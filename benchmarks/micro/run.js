@@ -25,7 +25,7 @@ const { newestCompleteResults } = require('./results.js');
 const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmarks.md');
 
 const USAGE = `Usage: npm run bench -- [options]
-  --short             only what benchmarks/floors.json has floors for, in under 90 seconds; fails when one is not held
+  --short             only what benchmarks/floors.json has floors for, in two minutes; fails when one is not held
   --only A,B          only cases whose id begins like this: inc-labels, memory/counter-series, runtime-overhead
   --clients A,B       only these of prom-client, prometheus-io, ours
   --repetitions N     fresh processes for each case and library, default 3
