@@ -24,6 +24,7 @@ const { samples } = require('../../../lib/testing/testing');
 const { startCluster } = require('../../fixtures/cluster-harness');
 const { PrometheusServer } = require('../../fixtures/prometheus-server');
 
+const ROOT = path.join(__dirname, '../../..');
 const WITHIN_MS = 120_000;
 const QUANTILES = [0, 0.1, 0.5, 0.9, 0.99, 1];
 /** Of both signs and sizes far apart, some of them on bounds, some in the zero bucket. */
@@ -193,7 +194,7 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
   });
 
   it('the queries of docs/native-histograms.md have data', async () => {
-    const guide = fs.readFileSync(path.join(__dirname, '../../../docs/native-histograms.md'), 'utf8');
+    const guide = fs.readFileSync(path.join(ROOT, 'docs/native-histograms.md'), 'utf8');
     const [, block] = /^```promql\n([^]*?)^```$/m.exec(guide);
     const queries = block.split(/^#.*\n/m).filter(query => query !== '');
     assert.equal(queries.length, 5);
@@ -203,6 +204,35 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
         .replaceAll('status', 'path');
       const found = await prometheus.query(own);
       assert.equal(found.length, 1, own);
+    }
+  });
+
+  it('the dashboard shows a native histogram as a classic one', async () => {
+    const { panels } = JSON.parse(fs.readFileSync(path.join(ROOT, 'docs/grafana-dashboard.json'), 'utf8'));
+    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const ofHistogram = queries.filter(query => query.includes('${histogram}'));
+    assert.equal(ofHistogram.length, 4);
+    const chosen = {
+      $label: 'path',
+      $status: 'path',
+      $job: 'native',
+      $instance: 'i',
+      $__rate_interval: '1h',
+    };
+    for (const query of ofHistogram) {
+      const asked = name =>
+        Object.entries(chosen).reduce(
+          (text, [variable, value]) => text.replaceAll(variable, value),
+          query.replaceAll('${histogram}', name),
+        );
+      for (const name of ['native_seconds', 'classic_seconds']) {
+        const found = await prometheus.query(asked(name));
+        assert.deepEqual(
+          found.map(({ labels, value }) => [labels, Number.isFinite(value)]),
+          [[{ path: '/' }, true]],
+          asked(name),
+        );
+      }
     }
   });
 
