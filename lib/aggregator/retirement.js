@@ -191,7 +191,14 @@ class Retirement {
     const onError = (/** @type {unknown} */ error) => {
       if (isTransient(error)) later = error;
     };
-    const files = filesOf(spool, workerId, onError);
+    /** @type {string[]} */
+    let files = [];
+    try {
+      files = spool?.columnsOfWorker(workerId) ?? [];
+    } catch (error) {
+      debug('the directory cannot be read: %s', error);
+      onError(error);
+    }
     const sources = [
       ...files.map(file => ({ file, read: () => spool?.readIfPresent(file) })),
       { file: 'a message', read: () => death?.lastSource && fromBase64(death.lastSource) },
@@ -212,22 +219,6 @@ class Retirement {
     if (isMissing && later === undefined)
       this.#onRefused('exit-missing', `worker ${workerId} could not write its last numbers`);
     return { files, later };
-  }
-}
-
-/**
- * @param {Spool | undefined} spool
- * @param {number} workerId
- * @param {(error: unknown) => void} [onUnreadable] called if the directory cannot be read
- * @returns {string[]} names of the worker's columns; none if the directory cannot be read
- */
-function filesOf(spool, workerId, onUnreadable) {
-  try {
-    return spool?.columnsOfWorker(workerId) ?? [];
-  } catch (error) {
-    debug('the snapshot directory cannot be read: %s', error);
-    onUnreadable?.(error);
-    return [];
   }
 }
 

@@ -58,10 +58,7 @@ class WorkerAnswers {
         // The worker did not find the directory. If it has been removed, the workers need a new one.
         if (source !== undefined) this.#loseIfGone('a worker found it gone');
       }
-      this.again.delete(workerId);
-      this.unusable.delete(workerId);
-      this.unreadable.delete(workerId);
-      this.badLogs.delete(workerId);
+      this.#clear(workerId);
     } catch (error) {
       this.#refuse(workerId, file, error);
     }
@@ -94,11 +91,13 @@ class WorkerAnswers {
 
   /** @param {number} workerId of a worker that has been retired */
   forget(workerId) {
-    this.again.delete(workerId);
-    this.unusable.delete(workerId);
-    this.unreadable.delete(workerId);
-    this.badLogs.delete(workerId);
+    this.#clear(workerId);
     this.#kept.delete(workerId);
+  }
+
+  /** @param {number} workerId of a worker of which no answer has failed any more */
+  #clear(workerId) {
+    for (const failed of [this.again, this.unusable, this.unreadable, this.badLogs]) failed.delete(workerId);
   }
 
   /**

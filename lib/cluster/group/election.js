@@ -25,7 +25,7 @@ const WAIT_MILLISECONDS = 10;
 // For scrapers: why it failed may contain paths.
 const NO_LINK = "The group's metrics cannot be collected.";
 
-// What a check notices is rare and harms no page: the leader checks at each message. So an idle process is
+// What a check notices is rare and harms no page: the leader checks before each page. So an idle process is
 // woken seldom.
 const CHECK_MILLISECONDS = 5000;
 const FRESHEN_MILLISECONDS = 3_600_000;

@@ -73,9 +73,8 @@ function hookIntoWorker(registries) {
     handOver: async timeout => responder?.handOver(timeout),
     requestCheckpoints(interval) {
       // The first one applies, as with the other options.
-      if (checkpointInterval !== undefined) return;
-      checkpointInterval = interval;
-      responder?.keepInterval(interval);
+      checkpointInterval ??= interval;
+      responder?.keepInterval(checkpointInterval);
     },
     page: (format, timeout) => clusterPages().page(format, timeout),
   });
