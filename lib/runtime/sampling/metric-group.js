@@ -35,9 +35,6 @@ const { sampleLater } = require('./sample-queue');
 
 /** @typedef {{labelNames?: string[], aggregator?: string}} MetricOptions */
 
-/** Metrics of stopped groups. They keep their last values until a new group registers their names. */
-const stopped = new WeakSet();
-
 /** Stops the observers of a group whose registry is garbage. */
 const abandoned = new FinalizationRegistry(stopAll);
 
@@ -154,7 +151,6 @@ class MetricGroup {
    */
   stop() {
     this.#measured.isStopped = true;
-    for (const metric of this.#metrics) stopped.add(metric);
     stopAll(this.#stops);
   }
 
@@ -174,7 +170,9 @@ class MetricGroup {
   #add(MetricClass, ownName, options) {
     const registry = this.registry;
     const name = this.#prefix + ownName;
-    if (stopped.has(registry.getSingleMetric?.(name))) registry.removeSingleMetric(name);
+    // Metrics of a stopped group keep their last values until then.
+    if (/** @type {any} */ (registry.getSingleMetric?.(name))?.[MEASURED]?.isStopped)
+      registry.removeSingleMetric(name);
     // A set, because a configured label may replace one of the metric's own labels.
     const labelNames = [...new Set([...(options?.labelNames ?? []), ...Object.keys(this.labels)])];
     const help = this.#helps[ownName];
