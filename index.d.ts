@@ -369,20 +369,8 @@ export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
   names?: readonly string[];
 }
 
-/** How the cluster's metrics are collected. */
+/** Where the cluster's metrics are aggregated. The self-metrics have the state of workers and failures. */
 export interface ClusterState {
-  /** Workers that are connected, or were connected and are not part of the retired totals yet. */
-  workers: number;
-  /** Workers that have not answered in time. Scrapes show their last numbers. */
-  unresponsive: number;
-  /** Workers whose last answer was an error. */
-  failing: number;
-  /** Dead workers that are not part of the retired totals yet. */
-  retiring: number;
-  /** Dead workers that are part of the retired totals. */
-  retired: number;
-  /** Aggregator threads that ended or hung and were replaced. */
-  lostThreads: number;
   /** Where metrics are aggregated; none before the first worker, and while an aggregator is started. */
   aggregator: 'thread' | 'in place' | 'none';
   /**
@@ -393,21 +381,6 @@ export interface ClusterState {
   aggregatorReason: '' | 'option' | 'missing' | 'start' | 'memory';
   /** Directory of the snapshot files; '' if none can be written. */
   directory: string;
-  /** Number of answers that could not be used, or came over IPC, by reason. */
-  refused: { [reason: string]: number };
-  /**
-   * Failures in workers: `collect` hooks by metric, writes, and `max-series` (label sets beyond the limit).
-   */
-  failures: { stage: string; metric: string; count: number }[];
-  /**
-   * How often a worker's metric was left out because a worker with a lower id has its name with another
-   * type. Counted each scrape.
-   */
-  conflicts: number;
-  /** When the oldest numbers of the last scrape were captured, in milliseconds since the epoch. */
-  oldestCapture: number | undefined;
-  /** Total bytes of all workers' last snapshots. */
-  snapshotBytes: number;
   /** The group of this process, if it is in one. In a process that is not its leader, the rest is empty. */
   group?: {
     directory: string;
@@ -468,8 +441,7 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<Bytes>;
 
   /**
-   * The state of the workers and of the last scrape. Undefined if this process is neither a primary nor in a
-   * group.
+   * Where metrics are aggregated. Undefined if this process is neither a primary nor in a group.
    */
   clusterState(): ClusterState | undefined;
 

@@ -26,8 +26,8 @@ const commands = {
   serveMetrics,
 
   group() {
-    const { workers, group } = aggregator.clusterState();
-    return { isLeader: group.isLeader, members: workers };
+    const { group } = aggregator.clusterState();
+    return { isLeader: group.isLeader, members: group.members };
   },
 
   change({ round }) {

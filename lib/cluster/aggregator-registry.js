@@ -156,15 +156,17 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * The state of the workers and of the last scrape: workers that timed out, refused answers, failed hooks.
+   * Where the metrics are aggregated. The self-metrics have the state of the workers, failures and refusals.
    *
-   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if this process is
-   *   neither a primary nor in a group
+   * @returns {Pick<import('./primary/cluster-state').ClusterState, 'aggregator' | 'aggregatorReason' |
+   *   'directory' | 'group'> | undefined} undefined if this process is neither a primary nor in a group
    */
   clusterState() {
-    const group = groupOfProcess();
-    if (group !== undefined) return group.state();
-    return primaryOfProcess()?.state();
+    const state = (groupOfProcess() ?? primaryOfProcess())?.state();
+    if (state === undefined) return undefined;
+    const { aggregator, aggregatorReason, directory, group } = state;
+    const shown = { aggregator, aggregatorReason, directory };
+    return group === undefined ? shown : { ...shown, group };
   }
 
   get [ALLOWS_EXEMPLARS]() {

@@ -392,11 +392,11 @@ describe('in a cluster', () => {
     }
   };
   const overflowsOf = async cluster => {
-    const { failures } = await cluster.run(({ aggregator }) => aggregator.clusterState());
+    const { failures } = await cluster.internals();
     return failures.map(({ stage, metric, count }) => `${stage} ${metric} ${count}`).toSorted();
   };
 
-  it('each worker has the limit, the overflow is added up, and clusterState() has the counts', async t => {
+  it('each worker has the limit, the overflow is added up, and counted', async t => {
     const cluster = await startCluster(t, { workers: 2, worker: limited });
     const assertShown = async (expected, overflows) => {
       const samples = await cluster.scrape();

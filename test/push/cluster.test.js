@@ -95,7 +95,7 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
         ]);
         const received = [...shared.receiver.series.values()].flatMap(({ labels: pairs, value }) => {
           const name = new Map(pairs).get('__name__');
-          if (name.startsWith('prom_client_remote_write_')) return [];
+          if (name.startsWith('prom_client_cluster_remote_write_')) return [];
           return [[JSON.stringify([...pairs].sort()), comparable(name, value)]];
         });
         assert.deepStrictEqual(new Map(received), new Map(expected));
@@ -205,7 +205,7 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
         );
       await until(isPushed, 'a push has arrived');
       const [{ value: seconds }] = shared.receiver.seriesOf(
-        'prom_client_remote_write_push_duration_seconds_sum',
+        'prom_client_cluster_remote_write_push_duration_seconds_sum',
       );
       // A timer may fire a millisecond early.
       assert.ok(seconds >= 0.29, String(seconds));

@@ -11,7 +11,7 @@ const { WrittenSeries } = require('./written-series');
 const { requestSteps } = require('./write-request');
 const { Receiver } = require('../receiver');
 
-const NAME = 'prom_client_remote_write';
+const NAME = 'prom_client_cluster_remote_write';
 
 /** What a request contains is refused: the next one may be accepted. */
 const REFUSED_CONTENT = new Set([400, 409, 413, 422]);

@@ -68,6 +68,8 @@ function exitFiles(cluster) {
   return fs.readdirSync(cluster.spool).filter(name => /^w\d+-r0-/.test(name));
 }
 
+const SHARED = path.join(__dirname, '../../../lib/cluster/primary-of-process.js');
+
 describe('shutdown() and close() in a cluster', () => {
   const shared = sharedCluster({ worker: counting });
 
@@ -374,7 +376,7 @@ describe('shutdown() in other clusters', () => {
         const onGone = async () => {
           if (++events < 2) return;
           await registry.shutdown(60_000);
-          console.log(JSON.stringify(registry.clusterState().retiring));
+          console.log(JSON.stringify(require(${JSON.stringify(SHARED)}).primaryOfProcess().state().retiring));
         };
         cluster.on('exit', onGone).on('disconnect', onGone);
         cluster.fork();

@@ -264,9 +264,9 @@ async function scrape(): Promise<void> {
   const latin1: string = buffer.toString('latin1');
   await cluster.clusterMetricsBytes();
   const milliseconds: number = cluster.timeout;
-  const unresponsive: number | undefined = cluster.clusterState()?.unresponsive;
+  const directory: string | undefined = cluster.clusterState()?.directory;
   await cluster.close();
-  console.log(latin1, buffer, milliseconds, unresponsive);
+  console.log(latin1, buffer, milliseconds, directory);
 }
 const aggregated = AggregatorRegistry.aggregate([], openMetricsContentType);
 assert<Same<typeof aggregated, Registry<OpenMetricsContentType>>>();
