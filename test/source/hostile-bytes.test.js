@@ -317,7 +317,7 @@ describe('bytes from another process', () => {
     runCases(1600, random => {
       const store = new ClusterStore();
       const changed = damaged(retired, random);
-      const input = random() < 0.8 ? closed(changed) : changed;
+      const input = random() < 0.8 ? closed(changed, logBytesOf(retired)) : changed;
       try {
         store.restoreRetired(input);
         restored++;
@@ -330,7 +330,7 @@ describe('bytes from another process', () => {
       textOf(store, { openMetrics: random() < 0.5 });
       return input.length;
     });
-    assert.ok(restored > 100 * effort, `${restored} restored: that is tested, too`);
+    assert.ok(restored > 80 * effort, `${restored} restored: that is tested, too`);
   });
 
   it('JSON of any form costs at most the metric that it is', () => {
