@@ -3,8 +3,7 @@
 // Runs with the aggregator. When the rows of a family began to count: as early as the oldest number in their
 // sums, so it does not become later as long as that number is in them.
 
-const { startOf } = require('../series/row-starts');
-const { liveRows } = require('./source-rows');
+const { UNKNOWN, startOf } = require('../series/row-starts');
 
 /**
  * @param {import('./cluster-family').Source[]} sources whose rows are translated
@@ -15,9 +14,13 @@ function oldestStarts(sources, rowCount) {
   const counting = sources.filter(({ starts }) => starts !== undefined);
   const oldest = new Float64Array(counting.length === 0 ? 0 : rowCount).fill(Infinity);
   for (const source of counting) {
-    const starts = source.starts ?? 0;
+    const { starts = UNKNOWN, order, rowCount } = source;
     const { rows } = source.rows;
-    for (const row of liveRows(source)) oldest[rows[row]] = Math.min(oldest[rows[row]], startOf(starts, row));
+    const count = order === undefined ? rowCount : order.length;
+    for (let i = 0; i < count; i++) {
+      const row = order === undefined ? i : order[i];
+      oldest[rows[row]] = Math.min(oldest[rows[row]], startOf(starts, row));
+    }
   }
   return oldest;
 }
