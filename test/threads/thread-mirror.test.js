@@ -14,6 +14,7 @@ const { runThrough } = require('../../lib/event-loop/slices');
 const { Observations, centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
 const { channelOf, inboxOf } = require('../../lib/threads/thread-messages');
+const { countOf } = require('../../lib/series/merged-buckets');
 const { SharedDigests } = require('../../lib/threads/shared-digests');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
@@ -435,6 +436,21 @@ describe('the metrics of a thread as its reader sees them', () => {
       warnings.mock.calls.map(({ arguments: [text] }) => text),
       ['This thread takes no part in the page of all threads: RangeError: Array buffer allocation failed'],
     );
+  });
+
+  it('buckets for which there is no shared memory are counted all the same, in the thread', t => {
+    const options = { name: 'seconds', help: 'h', buckets: [], nativeHistogramBucketFactor: 1.01 };
+    const seconds = new Histogram({ ...options, registers: registries });
+    publish();
+    for (let i = 1; i <= 8; i++) seconds.observe(i);
+    read();
+    const counts = () => [viewOf(seconds), mirrored('seconds')].map(view => countOf(view.buckets.read(0)));
+    assert.deepEqual(counts(), [8, 8]);
+    refuseMemory(t);
+    for (let i = 1; i <= 1000; i++) seconds.observe(1.1 ** i);
+    read();
+    const [all, shown] = counts();
+    assert.ok(all === 1008 && shown >= 8 && shown < 1008, `${all} and ${shown}`);
   });
 
   it('an exemplar is published if none was within a second, and the first of each label set', t => {
