@@ -173,10 +173,11 @@ class Source {
     yield* compactionSteps(views);
     yield* this.#encodeChanged(views, true);
     if (ahead === undefined) return;
-    // In the order of the entries, which the offsets have to follow.
-    const blocks = views.flatMap(view =>
-      this.#encodersOf(view).flatMap(encoder => encoder.unchanging?.([view]) ?? []),
-    );
+    const buckets = this.#bucketEncoder;
+    const encoders = buckets === undefined ? this.#extras : [...this.#extras, buckets];
+    // Offsets have to follow the order of the entries.
+    const lists = buckets === undefined ? [views] : views.map(view => [view]);
+    const blocks = lists.flatMap(list => encoders.flatMap(encoder => encoder.unchanging?.(list) ?? []));
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
     if (this.log.isMostlyGone(views.length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));

@@ -291,6 +291,25 @@ describe('the native histograms of a cluster', () => {
     );
   });
 
+  it('are those of the first worker with the aggregator first; others are a failure of the metric', () => {
+    for (const aggregator of ['first', 'max']) {
+      const store = new ClusterStore();
+      const workers = [1, 2].map(id => {
+        const worker = nativeWorker({ aggregator: 'first' });
+        worker.histogram.aggregator = aggregator;
+        worker.histogram.observe({ a: 'x' }, id);
+        scrape(worker, store, id);
+        return worker;
+      });
+      const isFirst = aggregator === 'first';
+      assert.deepEqual(bucketsIn(store), isFirst ? bucketsOf(workers[0].histogram) : {});
+      store.retire(1);
+      assert.deepEqual(bucketsIn(store), isFirst ? bucketsOf(workers[1].histogram) : {});
+      const failures = store.state().failures.map(({ stage, metric }) => [stage, metric]);
+      assert.deepEqual(failures, isFirst ? [] : [['merge', NAME]]);
+    }
+  });
+
   it('lose no observation, and show no reset, if workers have other options', () => {
     const options = fc.record({
       nativeHistogramBucketFactor: fc.constantFrom(1.005, 1.1, 1.5, 5, 1000),
