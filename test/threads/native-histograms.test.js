@@ -14,6 +14,7 @@ const { MirrorBuckets } = require('../../lib/source/mirror-buckets');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
+const { makeWorker, scrape } = require('../fixtures/unit-scrape');
 
 const ROOT = require.resolve('../../index');
 const OPTIONS = {
@@ -147,14 +148,18 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
   assert.ok(fresh > 1000 && old < fresh && schemas.size > 5, `${fresh}, ${old}, ${schemas.size}`);
   assert.deepEqual(rowsOf(read()), end);
   runThrough(store.readThreads());
-  const shown = () => {
-    const [{ view: family }] = /** @type {any[]} */ (runThrough(store.merge(new Set())));
+  const shown = (of = store) => {
+    const [{ view: family }] = /** @type {any[]} */ (runThrough(of.merge(new Set())));
     return Array.from(family.rows(), row => [
       new Map(family.labels(row, false)).get('kind'),
       family.bucketsAt(row),
     ]);
   };
   assert.deepEqual(shown(), end);
+  // As a member of a cluster sends it.
+  const primary = new ClusterStore();
+  scrape(makeWorker(mirror.registries), primary, 1);
+  assert.deepEqual(shown(primary), end);
   await thread.terminate();
   store.retire(1);
   assert.deepEqual(shown(), end);
