@@ -195,8 +195,8 @@ class SourceLog {
     const { labelNames, epoch: tableEpoch } = table;
     const number = this.#numbers++;
     const values = labelNames.map(() => 1);
-    // Lists the properties: with `...`, each object has a hidden class of its own, and a capture of a thousand
-    // metrics takes three times as long.
+    // Lists the properties: with `...`, each object has a hidden class of its own, and a capture of a
+    // thousand metrics takes three times as long.
     /** @type {LogMetric} */
     const metric = {
       number,
