@@ -286,8 +286,6 @@ class SeriesTable {
     this.live ??= new LiveRows(this.rowCount);
     this.#limit?.setRow(-1);
     this.live.clear();
-    // Nothing is left to move.
-    this.#compaction = undefined;
     this.liveCount = 0;
     this.generation++;
     for (const follower of this.followers) follower.cleared();

@@ -622,6 +622,18 @@ describe('the metrics of a thread as its reader sees them', () => {
         new Histogram(options).observe({ a: 'b' }, 1);
       },
     ],
+    [
+      'sparse buckets come and go',
+      round => {
+        const options = { name: 'native', help: 'h', labelNames: ['kind'], registers: registries };
+        const native =
+          registries[0].getSingleMetric('native') ??
+          new Histogram({ ...options, buckets: [], nativeHistogramBucketFactor: 1.1 });
+        /** @type {any} */ (native).reset();
+        for (let i = 0; i < 400; i++)
+          /** @type {any} */ (native).observe({ kind: `${i % 40} ${round}` }, 2 ** ((i * 7 + round) % 40));
+      },
+    ],
   ]))
     it(`what a thread has sent is bounded while ${what}, also if it never returns to its event loop`, t => {
       t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
