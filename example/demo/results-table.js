@@ -61,9 +61,9 @@ function comparisonText(measurements) {
   }
   for (const { client, unscraped, scraped } of measurements) {
     if (Number.isNaN(scraped.nativeP99)) continue;
-    const values = [unscraped, scraped].map(({ nativeP99 }) => milliseconds(nativeP99));
+    const [before, after] = [unscraped, scraped].map(({ nativeP99 }) => milliseconds(nativeP99));
     lines.push(
-      `P99 in its workers, from arrival to answer   ${values.join(' and ')}: by a native histogram of ${client}`,
+      `P99 in the workers of ${client}, by a native histogram   ${before} unscraped, ${after} scraped`,
     );
   }
   if (measurements.some(({ unscraped }) => p99Of(unscraped) > BUSY_MILLISECONDS)) {
