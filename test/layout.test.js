@@ -55,6 +55,10 @@ function loads() {
   });
 }
 
+/** What programs without native histograms do not load. */
+const OF_NATIVE =
+  /(native-(histogram|index|json|buckets)|(merged|mirror|family)-buckets|bucket-(rows|encoder))(-message)?$/;
+
 describe('layout of lib/', () => {
   const all = loads();
   for (const folder of new Set(all.map(load => load.folder))) {
@@ -71,6 +75,21 @@ describe('layout of lib/', () => {
       }
     });
   }
+
+  it('what only native histograms need is loaded by them', () => {
+    const files = [...new Set(all.map(({ file }) => file))];
+    const before = files.filter(
+      file => !OF_NATIVE.test(file.replace('.js', '')) && !/protobuf|remote-write/.test(file),
+    );
+    const loading = before.filter(file => {
+      const code = fs.readFileSync(path.join(LIB, file), 'utf8');
+      // In a function, a line does not begin with it.
+      return Array.from(code.matchAll(/^const [^=]*= require\('(.*)'\);$/gm)).some(([, target]) =>
+        OF_NATIVE.test(target),
+      );
+    });
+    assert.deepEqual(loading, []);
+  });
 
   it('the imports that docs/internals/architecture.md allows point in one direction', () => {
     const reached = (folder, before = []) => {

@@ -2,20 +2,9 @@
 
 // Sparse buckets as the protobuf page and remote write have them.
 
+const { MOST_FILLED } = require('../series/native-json');
+
 /** @typedef {import('./protobuf-writer').ProtobufWriter} ProtobufWriter */
-
-/** Gaps up to this many empty buckets are written as zeros, which take fewer bytes than another span. */
-const MOST_FILLED = 2;
-
-/**
- * @param {import('../series/native-buckets').Buckets} buckets
- * @returns {number} how many values there are in all of them
- */
-function countOf({ zeroCount, positive, negative }) {
-  let count = zeroCount;
-  for (const { counts } of [positive, negative]) for (let i = 0; i < counts.length; i++) count += counts[i];
-  return count;
-}
 
 /**
  * Populated buckets as spans of indices, and the differences of their counts.
@@ -51,4 +40,4 @@ function writeSide(writer, field, { indices, counts }) {
   writer.end(start);
 }
 
-module.exports = { countOf, writeSide };
+module.exports = { writeSide };

@@ -8,14 +8,15 @@
 
 const { kindOf, samplesOf } = require('../series/layouts');
 const { sampleReader } = require('./family-samples');
-const { countOf, writeSide } = require('./native-buckets-message');
+const { countOf } = require('../series/merged-buckets');
+const { writeSide } = require('./native-buckets-message');
 const { toNumber } = require('./number-format');
 const { ProtobufWriter } = require('./protobuf-writer');
 const { takesLong } = require('./text-format');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
-/** @typedef {import('../series/native-buckets').Buckets} NativeBuckets */
+/** @typedef {import('../series/native-buckets').Buckets} Buckets */
 /** @typedef {import('./label-text').LabelPair} LabelPair */
 
 // Some 60 series with ten classic buckets each: 0.1 ms.
@@ -257,7 +258,7 @@ function writeCount(writer, field, floatField, count) {
 
 /**
  * @param {ProtobufWriter} writer of a histogram
- * @param {NativeBuckets} buckets
+ * @param {Buckets} buckets
  */
 function writeNative(writer, { schema, zeroThreshold, zeroCount, positive, negative }) {
   writer.signed(5, schema);

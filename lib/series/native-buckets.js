@@ -172,9 +172,14 @@ class NativeBuckets {
     return { numbers: this.#numbers, words: this.#words, pages: this.#pages, maxBuckets: this.maxBuckets };
   }
 
+  /** @returns {(Float64Array | Int32Array)[][]} */
+  get pagesByKind() {
+    return [this.#numbers, this.#pages];
+  }
+
   /** Of its memory. */
   get byteLength() {
-    return [...this.#numbers, ...this.#pages].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return this.pagesByKind.flat().reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   /**

@@ -3,6 +3,7 @@
 // Native histograms as JSON, with the fields of the open proposal for prom-client's successor
 // (prometheus/client_js, pull request 856), whose names are those of the protobuf format.
 
+const { countOf } = require('./merged-buckets');
 const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
 
 /** @typedef {import('./native-buckets').Buckets} Buckets */
@@ -43,9 +44,9 @@ const MOST_FILLED = 2;
  * @param {Pick<NativeJson, 'labels' | 'sum' | 'createdTimestamp' | 'exemplars'>} others
  * @returns {NativeJson}
  */
-function nativeJson({ schema, zeroThreshold, zeroCount, positive, negative }, others) {
-  const { labels, sum, createdTimestamp, exemplars } = others;
-  const count = [...positive.counts, ...negative.counts].reduce((total, each) => total + each, zeroCount);
+function nativeJson(buckets, { labels, sum, createdTimestamp, exemplars }) {
+  const { schema, zeroThreshold, zeroCount, positive, negative } = buckets;
+  const count = countOf(buckets);
   const [above, below] = [positive, negative].map(spansOf);
   return {
     ...{ labels, count, sum, schema, zeroThreshold, zeroCount },
@@ -133,4 +134,4 @@ function isCount(value) {
   return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
 }
 
-module.exports = { nativeJson, spansOf, bucketsIn };
+module.exports = { MOST_FILLED, nativeJson, spansOf, bucketsIn };

@@ -3,7 +3,7 @@
 // Runs where thread-mirror.js does. The sparse buckets of another thread's native histogram, read where that
 // thread counts.
 
-const { indexOf } = require('../series/native-index');
+const { isIndex } = require('../series/native-index');
 const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/native-buckets');
 
 let nextVersion = 1;
@@ -89,9 +89,8 @@ class MirrorBuckets {
  * @returns {boolean} whether numbers can be in its buckets
  */
 function isSide({ indices }, schema) {
-  if (indices.length === 0) return true;
-  const [first, last] = [indices[0], indices[indices.length - 1]];
-  return first >= indexOf(Number.MIN_VALUE, schema) && last <= indexOf(Number.MAX_VALUE, schema);
+  const { length } = indices;
+  return length === 0 || (isIndex(indices[0], schema) && isIndex(indices[length - 1], schema));
 }
 
 module.exports = { MirrorBuckets };

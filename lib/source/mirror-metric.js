@@ -7,7 +7,6 @@ const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { kindOf, widthOf, layoutFrom, isLasting } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
-const { MirrorBuckets } = require('./mirror-buckets');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
 const { parseJson } = require('./columns-decoder');
@@ -29,6 +28,10 @@ const PLACE_NUMBERS = 4;
  *
  * @typedef {(number: number) => (() => Promise<void> | undefined) | undefined} HookOf
  */
+
+/** Programs without native histograms load nothing of them. */
+const mirrorBuckets = (/** @type {unknown} */ maxBuckets) =>
+  new (require('./mirror-buckets').MirrorBuckets)(maxBuckets);
 
 class MirrorMetric {
   /** @type {MirrorDigest[]} by row */
@@ -64,7 +67,7 @@ class MirrorMetric {
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
       ...{ aggregator: text(texts.aggregator), layout: layoutIn(layout, width), table: this.#table },
       ...(isComputed ? { digestOf, windowed: windowed === true } : {}),
-      ...(hasBuckets ? { buckets: new MirrorBuckets(maxBuckets) } : {}),
+      ...(hasBuckets ? { buckets: mirrorBuckets(maxBuckets) } : {}),
     });
     this.#number = number;
     this.#hookOf = hookOf;

@@ -7,7 +7,6 @@
 const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
 const { FamilyQuantiles } = require('./family-quantiles');
-const { FamilyBuckets } = require('./family-buckets');
 const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
 const { oldestStarts } = require('./family-starts');
 const { sourceAsJson } = require('./family-json');
@@ -18,7 +17,6 @@ const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { runThrough } = require('../event-loop/slices');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
-const { NO_BUCKETS } = require('../series/merged-buckets');
 const { UNKNOWN } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
@@ -48,6 +46,9 @@ const SMALL_TABLE_CELLS = 2 ** 20;
 /** @typedef {import('./row-map').RowMap} RowMap */
 /** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
+/** Programs without native histograms load nothing of them. */
+const bucketsClass = () => require('./family-buckets').FamilyBuckets;
+
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
   sources = [];
@@ -75,7 +76,7 @@ class ClusterFamily {
     this.rows = new FamilyRows();
     /** That of the last merge: its marks are those of all sources. */
     this.layout = definition.layout;
-    this.#buckets = kindOf(this.layout).hasBuckets ? new FamilyBuckets() : undefined;
+    this.#buckets = kindOf(this.layout).hasBuckets ? new (bucketsClass())() : undefined;
     this.#totals = new FamilyTotals(this.#quantiles, this.#buckets);
   }
 
@@ -198,7 +199,7 @@ class ClusterFamily {
       quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
       exemplarAt: exemplarReader(this.sources, layout.marks, width),
-      bucketsAt: this.#buckets && (row => this.bucketsOf(row) ?? NO_BUCKETS),
+      bucketsAt: this.#buckets?.shown,
       nativeExemplarsAt: this.#buckets && nativeExemplarReader(this.sources),
       starts: this,
       cachedText: this.#text,

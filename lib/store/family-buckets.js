@@ -3,7 +3,7 @@
 // The sparse buckets of a native histogram's family, merged from those of all sources. A row is merged again
 // only if one of its sources has changed.
 
-const { mergeBuckets } = require('../series/merged-buckets');
+const { NO_BUCKETS, mergeBuckets } = require('../series/merged-buckets');
 const { isSame } = require('../series/layouts');
 
 const ROWS_PER_STEP = 64;
@@ -38,6 +38,9 @@ class FamilyBuckets {
   of(row) {
     return this.#merged[row]?.buckets;
   }
+
+  /** What the page has of a row. */
+  shown = (/** @type {number} */ row) => this.of(row) ?? NO_BUCKETS;
 
   /**
    * @param {number} row of the family

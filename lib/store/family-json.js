@@ -6,8 +6,6 @@ const { NAME_LABEL } = require('./row-map');
 const { pageMaskOf } = require('../series/number-pages');
 const { kindOf, samplesOf, widthOf } = require('../series/layouts');
 const { quantileFrom } = require('./family-quantiles');
-const { NO_BUCKETS } = require('../series/merged-buckets');
-const { nativeJson } = require('../series/native-json');
 const { startOf } = require('../series/row-starts');
 
 /** @typedef {import('./cluster-family').Source} Source */
@@ -40,6 +38,9 @@ function sourceAsJson({ definition, pages, pageShift, starts, extras }, liveRows
   });
   const { buckets } = extras;
   if (buckets === undefined) return { name, help, type, aggregator, values };
+  // Programs without native histograms load nothing of them.
+  const { NO_BUCKETS } = require('../series/merged-buckets');
+  const { nativeJson } = require('../series/native-json');
   const nativeHistograms = liveRows.map(row => {
     const sum = pages[row >> pageShift][(row & pageMask) * width + width - 1];
     const createdTimestamp = (starts && startOf(starts, row)) || undefined;

@@ -5,13 +5,14 @@
 // unreadable, throws here, where it costs this metric only.
 
 const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
-const { countOf } = require('../series/merged-buckets');
-const { bucketsIn } = require('../series/native-json');
 const { RowStarts, UNKNOWN } = require('../series/row-starts');
 const { toNumber } = require('../exposition/number-format');
 const { isValidMetricName } = require('../registry/names');
 const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
 const { NAME_LABEL } = require('./row-map');
+
+/** Programs without native histograms load nothing of them. */
+const natives = () => ({ ...require('../series/native-json'), ...require('../series/merged-buckets') });
 
 /** A number that the JSON of a row does not contain. */
 const MISSING = NaN;
@@ -177,6 +178,7 @@ function readHistogram(metric, samples, budget) {
  */
 function readNative(histograms, rows, budget) {
   if (!Array.isArray(histograms)) return undefined;
+  const { bucketsIn, countOf } = natives();
   budget.spend(histograms.length);
   /** @type {NativeRow[]} */
   const byRow = [];

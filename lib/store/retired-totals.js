@@ -6,7 +6,6 @@
 const { TableSource } = require('./table-source');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
-const { mergeBuckets, coarsened } = require('../series/merged-buckets');
 const { roundingError } = require('../series/exact-sum');
 const { SeriesTable } = require('../series/series-table');
 const { UNKNOWN } = require('../series/row-starts');
@@ -164,6 +163,8 @@ class RetiredTotals {
     const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
     if (isMerged) this.#addDigest(row, centroids);
     if (buckets !== undefined) {
+      // Programs without native histograms load nothing of them.
+      const { mergeBuckets, coarsened } = require('../series/merged-buckets');
       const before = this.#buckets[row]?.buckets;
       const total = before === undefined ? buckets : mergeBuckets([before, buckets]);
       this.#buckets[row] = { buckets: coarsened(total, shown ?? total), version: nextVersion++ };

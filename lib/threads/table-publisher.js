@@ -4,7 +4,6 @@
 // rows as a record of the log, before the number that caused it is recorded.
 
 const { isSharedArrayBuffer } = require('node:util/types');
-const { HEADS, CHUNKS } = require('../series/native-buckets');
 const { SharedDigests } = require('./shared-digests');
 const RECORD = require('../source/log-records');
 
@@ -91,9 +90,7 @@ class TablePublisher {
   /** @param {import('../series/native-buckets').NativeBuckets} buckets */
   #shareBuckets(buckets) {
     buckets.share(this.table);
-    const { numbers, pages } = buckets.memory;
-    for (const number of numbers.keys()) this.#publishBuckets(HEADS, number);
-    for (const number of pages.keys()) this.#publishBuckets(CHUNKS, number);
+    buckets.pagesByKind.forEach((pages, kind) => pages.forEach((_, i) => this.#publishBuckets(kind, i)));
   }
 
   #shareDigests() {
@@ -219,9 +216,8 @@ class TablePublisher {
    * @throws {Error} if there was no shared memory for it
    */
   #publishBuckets(kind, number) {
-    const { numbers, pages } = /** @type {import('../series/native-buckets').NativeBuckets} */ (this.#buckets)
-      .memory;
-    const { buffer } = kind === HEADS ? numbers[number] : pages[number];
+    const buckets = /** @type {import('../series/native-buckets').NativeBuckets} */ (this.#buckets);
+    const { buffer } = buckets.pagesByKind[kind][number];
     if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory for buckets');
     this.#log.append(RECORD.BUCKETS, [this.number, kind, number, this.#memoryNumber(buffer)]);
   }

@@ -7,8 +7,6 @@
 const { aggregated, kindOfType } = require('../../series/layouts');
 const { toNumber } = require('../../exposition/number-format');
 const { meanQuantile } = require('../../metric/centroids');
-const { mergeBuckets } = require('../../series/merged-buckets');
-const { nativeJson, bucketsIn } = require('../../series/native-json');
 
 /** @typedef {import('../../series/native-json').NativeJson} NativeJson */
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
@@ -24,6 +22,9 @@ const { nativeJson, bucketsIn } = require('../../series/native-json');
  * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: for summaries, the number of
  *   observations per sample
  */
+
+/** Programs without native histograms load nothing of them. */
+const natives = () => ({ ...require('../../series/native-json'), ...require('../../series/merged-buckets') });
 
 /**
  * Groups the samples of one name and label set, in order of first appearance.
@@ -171,6 +172,7 @@ function groupNative(metrics) {
  * @returns {NativeJson} their sum, as old as the oldest
  */
 function nativeSum(series) {
+  const { nativeJson, bucketsIn, mergeBuckets } = natives();
   const [{ labels }] = series;
   const starts = series.map(({ createdTimestamp }) => createdTimestamp ?? 0);
   return nativeJson(mergeBuckets(series.map(bucketsIn)), {
@@ -263,6 +265,7 @@ function plainSample({ value, labels, sharedLabels, metricName, exemplar }) {
  * @throws {TypeError} if it is not valid
  */
 function plainNative(series) {
+  const { nativeJson, bucketsIn } = natives();
   const { labels, sum, createdTimestamp, exemplars = [] } = series;
   return nativeJson(bucketsIn(series), {
     labels: withTexts(labels),

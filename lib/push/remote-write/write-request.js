@@ -6,7 +6,8 @@
 
 const { labelsOfSeries } = require('./label-rows');
 const { ProtobufWriter } = require('../../exposition/protobuf-writer');
-const { countOf, writeSide } = require('../../exposition/native-buckets-message');
+const { countOf } = require('../../series/merged-buckets');
+const { writeSide } = require('../../exposition/native-buckets-message');
 const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */
