@@ -149,7 +149,7 @@ function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, meth
       request.destroy?.();
     };
     request.on('error', reject);
-    // Such a response is none that anybody reads.
+    // Nobody reads such a response.
     request.on('upgrade', () => fail(new Error('push failed, the gateway upgrades the connection')));
     request.on('timeout', () => fail(codedError('TIMEOUT', Error, 'Pushgateway request timed out')));
     const { headers } = /** @type {any} */ (requestOptions);

@@ -39,7 +39,7 @@ const FIRST_MAP_LIMIT = 16384;
 const SEGMENTS = 256;
 
 const LARGEST_CACHED_ID = 2 ** 16 - 1;
-/** Shared, and never written to. Two, because a shift by 32 bits is none in JavaScript. */
+/** Shared, and never written to. Two, because in JavaScript a shift by 32 bits does not shift. */
 const NO_SLOTS = new Uint16Array(2);
 const NO_NUMBERS = new Float64Array(1).fill(NaN);
 

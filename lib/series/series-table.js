@@ -111,7 +111,7 @@ class SeriesTable {
     this.followers = NO_FOLLOWERS;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
     this.captures = undefined;
-    /** At how many live rows the table is full. */
+    /** Maximum number of live rows. */
     this.fullAt = NO_LIMIT;
     if (this.index !== undefined && maxSeries < NO_LIMIT) {
       this.#limit = new SeriesLimit(this, maxSeries, onFirstOverflow);
