@@ -96,21 +96,27 @@ function startThread(program, options) {
   const shared = new Int32Array(new SharedArrayBuffer(16));
   const workerData = { shared, options: { ...OPTIONS, ...options }, root: ROOT };
   const thread = new Worker(program, { eval: true, workerData });
-  const mirror = new ThreadMirror();
+  // A thread that publishes everything anew is shown as before until it has done so.
+  let [mirror, next] = [new ThreadMirror(), new ThreadMirror()];
   const store = new ClusterStore();
   /** @returns {import('../../lib/exposition/live-family').MetricView | undefined} as published up to now */
   const read = () => {
-    for (const { join, chunk, memory, memoryNumber } of receive()) {
+    for (const { join, chunk, memory, memoryNumber, published } of receive()) {
       const chunks = [join, chunk].filter(each => each !== undefined);
       const parts = { chunks, memories: memory === undefined ? [] : [[memoryNumber, memory]] };
-      mirror.add(/** @type {any} */ (parts));
+      if (join !== undefined) {
+        next = new ThreadMirror();
+        store.forget(1);
+      }
+      next.add(/** @type {any} */ (parts));
       store.share(1, /** @type {any} */ (parts));
+      if (published === true) mirror = next;
     }
     runThrough(mirror.read());
     const [metric] = mirror.registries.flatMap(registry => registry.getMetricsAsArray());
     return metric && viewOf(metric);
   };
-  return { shared, thread, mirror, read, store };
+  return { shared, thread, mirror: () => mirror, read, store };
 }
 
 /** @param {any} view @returns {[kind: string, buckets: any][]} */
@@ -158,13 +164,13 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
   assert.deepEqual(shown(), end);
   // As a member of a cluster sends it.
   const primary = new ClusterStore();
-  scrape(makeWorker(mirror.registries), primary, 1);
+  scrape(makeWorker(mirror().registries), primary, 1);
   assert.deepEqual(shown(primary), end);
   await thread.terminate();
   store.retire(1);
   assert.deepEqual(shown(), end);
   const retired = new EndedThreads();
-  retired.add(mirror);
+  retired.add(mirror());
   runThrough(retired.merge());
   assert.deepEqual(rowsOf(viewOf(retired.registries[0].getMetricsAsArray()[0])), end);
 });
