@@ -228,10 +228,9 @@ class Aggregator {
     yield* this.#store.readThreads();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
-    const hasNative = this.#merged.some(family => 'view' in family && isNative(family.view));
-    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, hasNative, custom: waiting };
-    const bodies = yield* this.finish({ formats, aggregated: [], facts });
-    return { ...this.#outcome(again, start), isEmpty, hasNative, bodies };
+    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
+    const pages = yield* this.finish({ formats, aggregated: [], facts });
+    return { ...this.#outcome(again, start), isEmpty, ...pages };
   }
 
   /**
@@ -259,7 +258,7 @@ class Aggregator {
    * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if
    *   it is left out; null if it is not a metric
    * @param {PrimaryFacts} [request.facts]
-   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>}
+   * @returns {Generator<void, Pick<RenderResult, 'bodies' | 'hasNative'>>}
    */
   *finish({ formats, aggregated, facts }) {
     let next = 0;
@@ -273,7 +272,7 @@ class Aggregator {
     this.#merged = [];
     const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
     const bodies = yield* this.#pages.write(families, selfFamilies, formats);
-    return yield* this.writeFiles(bodies, formats);
+    return { bodies: yield* this.writeFiles(bodies, formats), hasNative: families.some(isNative) };
   }
 
   /**

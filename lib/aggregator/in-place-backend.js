@@ -65,7 +65,6 @@ class InPlaceBackend {
     if (op !== 'render' && op !== 'finish') return aggregator[op](request, ...rest);
     const { formats } = request;
     const result = await runInSlices(aggregator[op]({ ...request, formats: plain(formats) }));
-    if (op === 'finish') return this.#completed(result, formats);
     return { ...result, bodies: await this.#completed(result.bodies, formats) };
   }
 

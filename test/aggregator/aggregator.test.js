@@ -195,10 +195,10 @@ it('a metric that cannot be written costs the page nothing but that metric, and 
     custom.map(({ name }) => name),
     ['odd_total'],
   );
-  const [{ buffer, length }] = runThrough(
+  const { bodies } = runThrough(
     aggregator.finish({ formats: [PLAIN_TEXT], aggregated: [{ ...metric, values }] }),
   );
-  const text = Buffer.from(buffer, 0, length).toString();
+  const text = Buffer.from(bodies[0].buffer, 0, bodies[0].length).toString();
   assert.equal(text, '# HELP done_total h\n# TYPE done_total counter\ndone_total 1\n');
   const { state } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
   assert.deepEqual(state.failures[0], { stage: 'merge', metric: 'odd', count: 1 });

@@ -365,8 +365,7 @@ class ClusterPrimary {
     const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
       plainMetric(aggregators[name](metrics)),
     );
-    const bodies = await aggregator.request('finish', { formats, aggregated, facts });
-    return { ...result, bodies };
+    return { ...result, ...(await aggregator.request('finish', { formats, aggregated, facts })) };
   }
 
   /** @param {RenderResult} result */

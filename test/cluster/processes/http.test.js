@@ -327,6 +327,22 @@ describe('native histograms of a cluster', () => {
     assert.equal(nativeRow((await get(port, { accept })).body).count, 6);
   });
 
+  for (const inPlace of [false, true]) {
+    it(`one that the application has aggregated is served, too, ${inPlace ? 'in place' : 'by a thread'}`, async t => {
+      const start = ({ client }) =>
+        new client.Histogram({ name: 'own', help: 'h', nativeHistogramBucketFactor: 2, aggregator: 'own' });
+      const own = await startCluster(t, { workers: 2, worker: { start }, options: { inPlace } });
+      await own.run(({ client }) => void (client.aggregators.own = client.aggregators.sum));
+      const port = await serve(own);
+      const [protobuf, text] = await Promise.all([get(port, { accept }), get(port, {})]);
+      assert.deepEqual(typeAndVary(protobuf), [PROTOBUF, 'Accept, Accept-Encoding']);
+      assert.equal(familiesOf(protobuf.body)[0].name, 'own');
+      assert.deepEqual(typeAndVary(text), [TEXT, 'Accept, Accept-Encoding']);
+      assert.match(text.body.toString(), /^own_count 0$/m);
+      await own.end();
+    });
+  }
+
   it('clusterMetrics() and clusterMetricsBytes() write protobuf if they are told to', async () => {
     const [page, asked] = await cluster().run(async ({ client, aggregator }, contentType) => {
       const asked = await aggregator.clusterMetricsBytes({ contentType, names: ['durations'] });
