@@ -58,6 +58,8 @@ const NEGATIVE = 8;
 const PLACE = 0;
 const FIRST = 1;
 const LENGTH = 2;
+// Of the words of a head that only its replacement changes, see isWhole().
+const CHECK = 11;
 // A head in numbers.
 const ZERO_THRESHOLD = 6;
 const ZERO_COUNT = 7;
@@ -296,6 +298,7 @@ class NativeBuckets {
       for (let i = offset; i < offset + words[side + LENGTH]; i++)
         if (page[i] !== 0) page[i] = this.#copy(from, page[i], size);
     }
+    words[head + CHECK] = checkOf(words, head);
   }
 
   /**
@@ -541,7 +544,9 @@ class NativeBuckets {
       const last = numbers.length - 1;
       this.#setNumbers(last);
       for (let at = (rows & HEAD_MASK) * HEAD_NUMBERS; at < numbers[last].length; at += HEAD_NUMBERS) {
-        this.#words[last][at * WORDS_OF_NUMBER + SCHEMA] = this.schema;
+        const words = this.#words[last].subarray(at * WORDS_OF_NUMBER);
+        words[SCHEMA] = this.schema;
+        words[CHECK] = checkOf(words, 0);
         numbers[last][at + ZERO_THRESHOLD] = this.zeroThreshold;
       }
       this.#tell(HEADS, last);
@@ -566,7 +571,29 @@ function readRow(memory, row) {
     // Unlike a load, this is not done before the reads above, on any processor.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
-  return undefined;
+  // A thread was terminated between the two stores: the head is still the old one, or already the new one.
+  const version = Atomics.load(head.words, head.at + VERSION);
+  if (!isWhole(head) || !isReadable(memory.pages, head)) return undefined;
+  const buckets = readHead(memory, head);
+  return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
+}
+
+/**
+ * @param {Head} head
+ * @returns {boolean} whether it is one head, and not a part of each of two
+ */
+function isWhole({ words, at }) {
+  return words[at + CHECK] === checkOf(words, at);
+}
+
+/**
+ * @param {Int32Array} words
+ * @param {number} at
+ */
+function checkOf(words, at) {
+  let check = words[at + SCHEMA];
+  for (let i = at + IS_WIDE; i < at + CHECK; i++) check = (check * 31 + words[i]) | 0;
+  return check;
 }
 
 /**
@@ -685,7 +712,7 @@ function changesOfRow({ words }, row) {
 }
 
 /**
- * Calls nothing of ours between the two stores: a thread is terminated only at calls and in loops.
+ * A thread may be terminated between the two stores, but not within set().
  *
  * @param {Head} head
  * @param {Int32Array} next
@@ -694,6 +721,7 @@ function replaceHead({ words, at }, next) {
   const version = words[at + VERSION];
   next[VERSION] = version + 1;
   next[CHANGES] = words[at + CHANGES] + 1;
+  next[CHECK] = checkOf(next, 0);
   Atomics.store(words, at + VERSION, version + 1);
   // ARM may show what is written after a store before it, but not before a load that follows the store.
   Atomics.load(words, at + VERSION);

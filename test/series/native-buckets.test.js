@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
 const { indexOf, boundOf } = require('../../lib/series/native-index');
-const { NativeBuckets } = require('../../lib/series/native-buckets');
+const { NativeBuckets, readRow } = require('../../lib/series/native-buckets');
 
 /**
  * @param {Partial<{schema: number, zeroThreshold: number, maxBuckets: number}>} [options]
@@ -163,4 +163,14 @@ it('with other options no observation is lost, the schema only falls, and the ze
     }),
     { numRuns: 500 },
   );
+});
+
+it('a row whose thread was terminated while it replaced the head is read, but not one that is half of each', () => {
+  const buckets = bucketsOf({}, [1, 2, -3]);
+  const { words } = buckets.memory;
+  const before = buckets.read(0);
+  words[0][0]++;
+  assert.deepEqual(readRow(buckets.memory, 0), before);
+  words[0][1]--;
+  assert.equal(readRow(buckets.memory, 0), undefined);
 });
