@@ -3,7 +3,7 @@
 // The sparse buckets of a native histogram's family, merged from those of all sources. A row is merged again
 // only if one of its sources has changed.
 
-const { NO_BUCKETS, mergeBuckets } = require('../series/merged-buckets');
+const { NO_BUCKETS, mergeBuckets, countOf } = require('../series/merged-buckets');
 const { isSame } = require('../series/layouts');
 
 const ROWS_PER_STEP = 64;
@@ -80,7 +80,10 @@ class FamilyBuckets {
     if (before !== undefined && before.key !== undefined && key !== undefined && isSame(key, before.key))
       return;
     const all = contributions.flatMap(each => each.buckets.read(each.row) ?? []);
-    if (all.length > 0) this.#merged[row] = { key, buckets: mergeBuckets(all) };
+    if (all.length === 0) return;
+    const sum = mergeBuckets(all);
+    // Only a hostile worker has counted more. It is not exact, and servers refuse a page whose counts differ.
+    this.#merged[row] = { key, buckets: countOf(sum) <= Number.MAX_SAFE_INTEGER ? sum : NO_BUCKETS };
   }
 }
 

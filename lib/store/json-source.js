@@ -184,7 +184,8 @@ function readNative(histograms, rows, budget) {
   const byRow = [];
   for (const json of histograms) {
     if (!isObject(json) || isIndexed(json.labels)) throw new TypeError('not a native histogram');
-    for (const list of [json.positiveSpans, json.positiveDeltas, json.negativeSpans, json.negativeDeltas])
+    const { positiveSpans, positiveDeltas, negativeSpans, negativeDeltas } = json;
+    for (const list of [positiveSpans, positiveDeltas, negativeSpans, negativeDeltas, json.exemplars])
       budget.spend(list?.length ?? 0);
     const buckets = bucketsIn(json);
     const { sum, exemplars, createdTimestamp: start } = json;

@@ -426,4 +426,20 @@ describe('native histograms as JSON', () => {
     ])
       assert.deepEqual(shown({ ...series, ...change }), {}, inspect(change));
   });
+
+  it('have the count of their buckets, however much workers claim: servers refuse the whole page otherwise', async () => {
+    const worker = nativeWorker();
+    worker.histogram.observe({ a: 'x' }, 1);
+    const [json] = await worker.registry.getMetricsAsJSON();
+    const [series] = json.nativeHistograms;
+    const most = Number.MAX_SAFE_INTEGER;
+    const store = new ClusterStore();
+    const nativeHistograms = [{ ...series, zeroCount: most, positiveDeltas: [most - 1] }];
+    store.applyJson(1, [[{ ...json, nativeHistograms }]]);
+    const [{ view }] = /** @type {any} */ (runThrough(store.merge(new Set())));
+    const buckets = view.bucketsAt(0);
+    const counts = [buckets.zeroCount, ...buckets.positive.counts].map(BigInt);
+    const exact = counts.reduce((sum, count) => sum + count, 0n);
+    assert.equal(BigInt(countOf(buckets)), exact);
+  });
 });
