@@ -139,15 +139,15 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
     for (let i = 0; i < 1000; i++) {
       const row = i % 2;
       const [begun, recorded] = [Atomics.load(shared, row * 2), Atomics.load(shared, row * 2 + 1)];
-      const buckets = view?.buckets?.read(row);
+      const before = last[row];
+      const buckets = (last[row] = view?.buckets?.read(row));
       const most = Atomics.load(shared, row * 2 + 1) + 1;
       if (begun % 2 === 1 || Atomics.load(shared, row * 2) !== begun || buckets === undefined) continue;
       const count = countOf(buckets);
       if (count >= recorded && count <= most) fresh++;
       // What was read before, because the row could not be read again.
-      else if (buckets === last[row]) old++;
+      else if (buckets === before) old++;
       else assert.fail(`${count} of ${recorded} to ${most}`);
-      last[row] = buckets;
       schemas.add(buckets.schema);
     }
   }
