@@ -479,7 +479,7 @@ class NativeBuckets {
       const doubled = Math.min((last?.length ?? FIRST_PAGE / 2) * 2, 1 << PAGE_SHIFT);
       // The first chunk of the first page is that of buckets which have none: all zeros.
       this.#end = last === undefined ? CHUNK : 0;
-      const page = new Int32Array(Math.max(doubled, size));
+      const page = new Int32Array(Math.max(doubled, this.#end + size));
       this.#pages.push(this.#isShared ? sharedCopyOf(page) : page);
       this.#tell(CHUNKS, this.#pages.length - 1);
     }

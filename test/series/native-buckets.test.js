@@ -103,6 +103,17 @@ it('buckets live, move and are cleared as their rows', () => {
   assert.equal(countOf(buckets.read(4000)), 0);
 });
 
+it('buckets move also if those of the first row are far apart', () => {
+  for (const octaves of [4, 16, 64, 120]) {
+    const buckets = bucketsOf({ schema: 8 }, [1, 2 ** octaves]);
+    const before = buckets.read(0);
+    const move = buckets.startMove();
+    move.copy(0, 0);
+    move.finish(1);
+    assert.deepEqual(buckets.read(0), before);
+  }
+});
+
 it('after clear() the schema and the zero threshold are those of the options', () => {
   const buckets = bucketsOf({});
   buckets.merge(0, bucketsOf({ schema: 0, zeroThreshold: 1 }, [3]).read(0));
