@@ -21,6 +21,9 @@ const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
 /** There is no such number of buckets that count the same values. */
 const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
 
+/** Each is compared with all others of its series. */
+const MOST_EXEMPLARS = 1000;
+
 /** @type {Record<string, number | undefined>} */
 const DEFAULTS = {
   [FACTOR]: undefined,
@@ -68,7 +71,8 @@ function nativeBucketsOf(options) {
  * @throws {RangeError} if an option is not valid
  */
 function nativeExemplarsOf(options) {
-  const most = numberOf(options, MAX_EXEMPLARS, 'an integer from 0 on', isCount);
+  const expected = `an integer from 0 to ${MOST_EXEMPLARS}`;
+  const most = numberOf(options, MAX_EXEMPLARS, expected, value => isCount(value) && value <= MOST_EXEMPLARS);
   const ttl = numberOf(options, EXEMPLAR_TTL, 'a number of seconds', value => value >= 0);
   return { most, replaced: (exemplars, added) => replacedExemplar(exemplars, added, ttl) };
 }
