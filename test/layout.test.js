@@ -57,7 +57,7 @@ function loads() {
 
 /** What programs without native histograms do not load. */
 const OF_NATIVE =
-  /(native-(histogram|index|json|buckets)|(merged|mirror|family)-buckets|bucket-(rows|encoder))(-message)?$/;
+  /(native-(histogram|index|json|buckets)|(merged|mirror|family)-buckets|bucket-(rows|encoder|memory))(-message)?$/;
 
 describe('layout of lib/', () => {
   const all = loads();

@@ -11,7 +11,7 @@ const { MOST_FILLED } = require('../series/native-json');
  *
  * @param {ProtobufWriter} writer
  * @param {number} field of the spans; the next one has the differences
- * @param {import('../series/native-buckets').Side} side
+ * @param {import('../series/merged-buckets').Side} side
  */
 function writeSide(writer, field, { indices, counts }) {
   const { length } = indices;

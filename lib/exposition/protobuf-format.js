@@ -16,7 +16,7 @@ const { takesLong } = require('./text-format');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./label-text').LabelPair} LabelPair */
 
 // Some 60 series with ten classic buckets each: 0.1 ms.

@@ -40,7 +40,7 @@ const NOTHING = [];
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
  * @property {{startAt: (row: number) => number}} [starts] when a row began to count, seconds since 1970; 0 if
  *   that is unknown
- * @property {(row: number) => import('../series/native-buckets').Buckets} [bucketsAt] the sparse
+ * @property {(row: number) => import('../series/merged-buckets').Buckets} [bucketsAt] the sparse
  *   buckets of a row
  * @property {(row: number) => Exemplar[]} [nativeExemplarsAt] the exemplars of these
  * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last

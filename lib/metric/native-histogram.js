@@ -9,7 +9,7 @@ const { MIN_SCHEMA, MAX_SCHEMA, boundOf } = require('../series/native-index');
 const { nativeJson } = require('../series/native-json');
 const { codedError } = require('../options/coded-error');
 
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
 
 const FACTOR = 'nativeHistogramBucketFactor';

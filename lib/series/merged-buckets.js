@@ -10,8 +10,21 @@ const CHUNK_SHIFT = 4;
 /** A side with more has its schema lowered: it would take too much memory. 128 octaves at schema 8. */
 const MOST_CHUNKS = 2048;
 
-/** @typedef {import('./native-buckets').Buckets} Buckets */
-/** @typedef {import('./native-buckets').Side} Side */
+/**
+ * The populated buckets of one side, by rising index.
+ *
+ * @typedef {{indices: number[], counts: number[]}} Side
+ */
+
+/**
+ * @typedef {object} Buckets
+ * @property {number} schema
+ * @property {number} zeroThreshold
+ * @property {number} zeroCount
+ * @property {Side} positive
+ * @property {Side} negative
+ * @property {number} maxBuckets populated ones: with more, the schema is lowered
+ */
 
 /** @type {Side} */
 const NOTHING = Object.freeze({ indices: [], counts: [] });

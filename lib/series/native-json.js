@@ -6,7 +6,7 @@
 const { countOf } = require('./merged-buckets');
 const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
 
-/** @typedef {import('./native-buckets').Buckets} Buckets */
+/** @typedef {import('./merged-buckets').Buckets} Buckets */
 
 /** JSON does not say it. */
 const DEFAULT_MAX_BUCKETS = 160;

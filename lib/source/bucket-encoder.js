@@ -14,7 +14,7 @@ let nextVersion = 1;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./bucket-rows').EncodedRow} EncodedRow */
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
 

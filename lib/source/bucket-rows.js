@@ -23,7 +23,7 @@ const ROWS_PER_STEP = 32;
 /** What the first index differs from: less than any index of any schema. */
 const BEFORE_FIRST = -(2 ** 19);
 
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {Buckets['positive']} Side */
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
 

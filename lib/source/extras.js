@@ -23,7 +23,7 @@ const { decodeExemplars } = require('./exemplars');
  * The sparse buckets of rows. Both functions return undefined if there are none of the row.
  *
  * @typedef {object} SourceBuckets
- * @property {(row: number) => import('../series/native-buckets').Buckets | undefined} read
+ * @property {(row: number) => import('../series/merged-buckets').Buckets | undefined} read
  * @property {(row: number) => number | undefined} changesOf another number after each change of the row
  */
 

@@ -4,15 +4,15 @@
 // thread counts.
 
 const { isIndex } = require('../series/native-index');
-const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/native-buckets');
+const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/bucket-memory');
 
 let nextVersion = 1;
 
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {{changes: number, version: number, buckets: Buckets}} Read */
 
 class MirrorBuckets {
-  /** @type {import('../series/native-buckets').BucketMemory} */
+  /** @type {import('../series/bucket-memory').BucketMemory} */
   #memory;
   /** @type {Read[]} by row */
   #last = [];

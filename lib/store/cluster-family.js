@@ -219,7 +219,7 @@ class ClusterFamily {
 
   /**
    * @param {number} row of a native histogram
-   * @returns {import('../series/native-buckets').Buckets | undefined} as merged last
+   * @returns {import('../series/merged-buckets').Buckets | undefined} as merged last
    */
   bucketsOf(row) {
     return this.#buckets?.of(row);

@@ -8,7 +8,7 @@ const { isSame } = require('../series/layouts');
 
 const ROWS_PER_STEP = 64;
 
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('../source/extras').SourceBuckets} SourceBuckets */
 
 class FamilyBuckets {

@@ -26,7 +26,7 @@ const SMALL_TABLE_CELLS = 4096;
 
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 
 /**
  * @typedef {object} JsonRows

@@ -58,7 +58,7 @@ class RetiredSource {
    * Adds all rows of a source that has ended.
    *
    * @param {Source} source
-   * @param {(row: number) => import('../series/native-buckets').Buckets | undefined} [shownOf] buckets of a
+   * @param {(row: number) => import('../series/merged-buckets').Buckets | undefined} [shownOf] buckets of a
    *   row of its family on the last page
    * @throws {RangeError} if its metric has too many tables
    */

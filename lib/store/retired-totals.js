@@ -23,7 +23,7 @@ let nextVersion = 1;
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('../series/native-buckets').Buckets} Buckets */
+/** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 
 /**
  * What a row has besides numbers: when it began to count, seconds since 1970, undefined if others of its

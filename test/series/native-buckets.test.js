@@ -4,7 +4,8 @@ const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
 const { indexOf, boundOf } = require('../../lib/series/native-index');
-const { NativeBuckets, readRow } = require('../../lib/series/native-buckets');
+const { readRow } = require('../../lib/series/bucket-memory');
+const { NativeBuckets } = require('../../lib/series/native-buckets');
 
 /**
  * @param {Partial<{schema: number, zeroThreshold: number, maxBuckets: number}>} [options]
@@ -17,7 +18,7 @@ function bucketsOf(options, values = []) {
   return buckets;
 }
 
-/** @param {import('../../lib/series/native-buckets').Buckets} buckets */
+/** @param {import('../../lib/series/merged-buckets').Buckets} buckets */
 const countOf = ({ zeroCount, positive, negative }) =>
   [...positive.counts, ...negative.counts].reduce((sum, count) => sum + count, zeroCount);
 

@@ -260,7 +260,7 @@ function typeNumber({ type }) {
 /**
  * The fields of a native histogram that both versions have.
  *
- * @param {import('../../series/native-buckets').Buckets} buckets
+ * @param {import('../../series/merged-buckets').Buckets} buckets
  * @param {number} sum
  * @returns {Buffer}
  */

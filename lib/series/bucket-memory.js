@@ -1,0 +1,281 @@
+'use strict';
+
+// How the sparse buckets of rows lie in memory, and how they are read, by any thread. A row has a head, and
+// chunks of 16 buckets, found through a directory of each side, positive and negative. Chunks without
+// observations do not exist.
+
+const { MIN_SCHEMA, MAX_SCHEMA } = require('./native-index');
+const { CHUNK_SHIFT, MOST_CHUNKS } = require('./merged-buckets');
+const { pageShiftOf, pageMaskOf } = require('./number-pages');
+
+/** @typedef {import('./merged-buckets').Buckets} Buckets */
+/** @typedef {import('./merged-buckets').Side} Side */
+
+/**
+ * @typedef {object} BucketMemory
+ * @property {Float64Array[]} numbers of heads
+ * @property {Int32Array[]} words of heads: the same memory
+ * @property {Int32Array[]} pages of directories and chunks
+ * @property {number} maxBuckets of a row
+ */
+
+/**
+ * The head of a row, or one that is about to become it: words from `at` on, and the same memory as numbers.
+ *
+ * @typedef {{words: Int32Array, numbers: Float64Array, at: number}} Head
+ */
+
+// A head in words. Odd while it is replaced: what a row has is never changed in place other than by counting,
+// so that a reader in another thread reads again, and a thread may be terminated at any moment.
+const VERSION = 0;
+const SCHEMA = 1;
+const CHANGES = 2;
+const POPULATED = 3;
+// Whether some count needs more than 32 bits: chunks are twice as long then, with the high halves in the
+// second half.
+const IS_WIDE = 4;
+// The beginning of each side: where its directory is, or 0; the number of its first chunk; how many chunks it
+// has entries for.
+const POSITIVE = 5;
+const NEGATIVE = 8;
+const PLACE = 0;
+const FIRST = 1;
+const LENGTH = 2;
+// Of the words of a head that only its replacement changes, see isWhole().
+const CHECK = 11;
+// A head in numbers.
+const ZERO_THRESHOLD = 6;
+const ZERO_COUNT = 7;
+const HEAD_NUMBERS = 8;
+const WORDS_OF_NUMBER = 2;
+const HEAD_WORDS = HEAD_NUMBERS * WORDS_OF_NUMBER;
+
+const HEAD_SHIFT = pageShiftOf(HEAD_NUMBERS);
+const HEAD_MASK = pageMaskOf(HEAD_SHIFT);
+
+const CHUNK = 1 << CHUNK_SHIFT;
+
+// A place is the number of a page, and an offset in it.
+const PAGE_SHIFT = 14;
+const PAGE_MASK = pageMaskOf(PAGE_SHIFT);
+/** No place. */
+const NONE = 0;
+
+/** Kinds of pages. */
+const HEADS = 0;
+const CHUNKS = 1;
+
+/** Of a directory: it grows by doubling. */
+const MOST_LENGTH = 2 * MOST_CHUNKS;
+/** Far more than the first chunk of any schema. */
+const MOST_FIRST = 2 ** 16;
+
+const TWO_32 = 2 ** 32;
+const ATTEMPTS = 100;
+
+/**
+ * @param {BucketMemory} memory in which another thread may record
+ * @param {number} row
+ * @returns {Buckets | undefined} undefined if the row has been replaced at each attempt, if some of its
+ *   memory is not there yet, or if it is not valid
+ */
+function readRow(memory, row) {
+  const page = row >> HEAD_SHIFT;
+  const head = { words: memory.words[page], numbers: memory.numbers[page], at: headOf(row) };
+  if (!(head.at < head.words?.length)) return undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const version = Atomics.load(head.words, head.at + VERSION);
+    if (version % 2 !== 0) continue;
+    const buckets = isReadable(memory.pages, head) ? readHead(memory, head) : undefined;
+    // Unlike a load, this is not done before the reads above, on any processor.
+    if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
+  }
+  // A thread was terminated between the two stores: the head is still the old one, or already the new one.
+  const version = Atomics.load(head.words, head.at + VERSION);
+  if (!isWhole(head) || !isReadable(memory.pages, head)) return undefined;
+  const buckets = readHead(memory, head);
+  return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
+}
+
+/**
+ * @param {Head} head
+ * @returns {boolean} whether it is one head, and not a part of each of two
+ */
+function isWhole({ words, at }) {
+  return words[at + CHECK] === checkOf(words, at);
+}
+
+/**
+ * @param {Int32Array} words
+ * @param {number} at
+ */
+function checkOf(words, at) {
+  let check = words[at + SCHEMA];
+  for (let i = at + IS_WIDE; i < at + CHECK; i++) check = (check * 31 + words[i]) | 0;
+  return check;
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {Head} head
+ * @returns {boolean} whether it is valid, and its memory is there
+ */
+function isReadable(pages, { words, numbers, at }) {
+  const number = at / WORDS_OF_NUMBER;
+  const schema = words[at + SCHEMA];
+  const threshold = numbers[number + ZERO_THRESHOLD];
+  const zeros = numbers[number + ZERO_COUNT];
+  if (!(schema >= MIN_SCHEMA && schema <= MAX_SCHEMA && threshold >= 0 && threshold < Infinity)) return false;
+  if (!(Number.isInteger(zeros) && zeros >= 0)) return false;
+  const size = chunkSize(words[at + IS_WIDE]);
+  return (
+    isReadableSide(pages, words, at + POSITIVE, size) && isReadableSide(pages, words, at + NEGATIVE, size)
+  );
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {Int32Array} words
+ * @param {number} side
+ * @param {number} size of a chunk
+ * @returns {boolean}
+ */
+function isReadableSide(pages, words, side, size) {
+  const length = words[side + LENGTH];
+  if (length === 0) return true;
+  const directory = words[side + PLACE];
+  const isPossible = length > 0 && length <= MOST_LENGTH && Math.abs(words[side + FIRST]) <= MOST_FIRST;
+  if (!isPossible || !isPlace(pages, directory, length)) return false;
+  const page = pages[directory >> PAGE_SHIFT];
+  const offset = directory & PAGE_MASK;
+  for (let i = offset; i < offset + length; i++)
+    if (page[i] !== NONE && !isPlace(pages, page[i], size)) return false;
+  return true;
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {number} place
+ * @param {number} size
+ * @returns {boolean} whether it is there
+ */
+function isPlace(pages, place, size) {
+  const page = pages[place >> PAGE_SHIFT];
+  return page !== undefined && (place & PAGE_MASK) + size <= page.length;
+}
+
+/**
+ * @param {BucketMemory} memory
+ * @param {Head} head
+ * @returns {Buckets}
+ */
+function readHead({ pages, maxBuckets }, { words, numbers, at }) {
+  return {
+    schema: words[at + SCHEMA],
+    zeroThreshold: numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD],
+    zeroCount: numbers[at / WORDS_OF_NUMBER + ZERO_COUNT],
+    positive: readSide(pages, words, at, at + POSITIVE),
+    negative: readSide(pages, words, at, at + NEGATIVE),
+    maxBuckets,
+  };
+}
+
+/**
+ * @param {Int32Array[]} pages
+ * @param {Int32Array} words
+ * @param {number} head
+ * @param {number} side
+ * @returns {Side} anything if the row is being replaced
+ */
+function readSide(pages, words, head, side) {
+  /** @type {Side} */
+  const { indices, counts } = { indices: [], counts: [] };
+  const length = words[side + LENGTH];
+  if (length === 0) return { indices, counts };
+  const isWide = words[head + IS_WIDE] !== 0;
+  const first = words[side + FIRST] << CHUNK_SHIFT;
+  const directory = pages[words[side + PLACE] >> PAGE_SHIFT];
+  const offset = words[side + PLACE] & PAGE_MASK;
+  // Pages are missing only while another thread replaces the row: what is read is discarded.
+  if (directory === undefined) return { indices, counts };
+  for (let chunk = 0; chunk < length; chunk++) {
+    const place = directory[offset + chunk];
+    if (place === NONE) continue;
+    const page = pages[place >> PAGE_SHIFT];
+    if (page === undefined) continue;
+    const start = place & PAGE_MASK;
+    const index = first + (chunk << CHUNK_SHIFT);
+    for (let i = 0; i < CHUNK; i++) {
+      const low = page[start + i];
+      if (isWide) {
+        const count = (low >>> 0) + (page[start + CHUNK + i] >>> 0) * TWO_32;
+        if (count === 0) continue;
+        indices.push(index + i);
+        counts.push(count);
+      } else if (low !== 0) {
+        indices.push(index + i);
+        counts.push(low >>> 0);
+      }
+    }
+  }
+  return { indices, counts };
+}
+
+/**
+ * @param {BucketMemory} memory
+ * @param {number} row
+ * @returns {number} rises with each change of the row; -1 if its memory is not there
+ */
+function changesOfRow({ words }, row) {
+  return words[row >> HEAD_SHIFT]?.[headOf(row) + CHANGES] ?? -1;
+}
+
+/** @param {Float64Array} numbers */
+function wordsOf({ buffer, byteOffset, length }) {
+  return new Int32Array(buffer, byteOffset, length * WORDS_OF_NUMBER);
+}
+
+/** @param {number} row */
+function headOf(row) {
+  return (row & HEAD_MASK) * HEAD_WORDS;
+}
+
+/** @param {number} isWide */
+function chunkSize(isWide) {
+  return isWide === 0 ? CHUNK : 2 * CHUNK;
+}
+
+module.exports = {
+  VERSION,
+  SCHEMA,
+  CHANGES,
+  POPULATED,
+  IS_WIDE,
+  POSITIVE,
+  NEGATIVE,
+  PLACE,
+  FIRST,
+  LENGTH,
+  CHECK,
+  ZERO_THRESHOLD,
+  ZERO_COUNT,
+  HEAD_NUMBERS,
+  WORDS_OF_NUMBER,
+  HEAD_WORDS,
+  HEAD_SHIFT,
+  HEAD_MASK,
+  CHUNK,
+  PAGE_SHIFT,
+  PAGE_MASK,
+  NONE,
+  HEADS,
+  CHUNKS,
+  TWO_32,
+  readRow,
+  checkOf,
+  readHead,
+  changesOfRow,
+  wordsOf,
+  headOf,
+  chunkSize,
+};
