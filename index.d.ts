@@ -990,7 +990,7 @@ export interface HistogramConfiguration<T extends string> extends MetricConfigur
    * limit.
    */
   nativeHistogramMaxBucketNumber?: number;
-  /** Exemplars of a series besides those of `buckets`, default 10, at most 1,000. */
+  /** Exemplars of a series besides those of `buckets`, default 10, at most 100. */
   nativeHistogramMaxExemplars?: number;
   /** Seconds after which any of these may be replaced, default 300. Before, values of all sizes are kept. */
   nativeHistogramExemplarTTL?: number;

@@ -22,7 +22,7 @@ const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
 const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
 
 /** Each is compared with all others of its series. */
-const MOST_EXEMPLARS = 1000;
+const MOST_EXEMPLARS = 100;
 
 /** @type {Record<string, number | undefined>} */
 const DEFAULTS = {

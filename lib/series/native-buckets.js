@@ -4,7 +4,7 @@
 // other than by counting: another thread may read it, and this one may be terminated, at any moment.
 
 const { MIN_SCHEMA, indexOf } = require('./native-index');
-const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting, mergeBuckets } = require('./merged-buckets');
+const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting } = require('./merged-buckets');
 const { growPages } = require('./number-pages');
 const {
   VERSION,
@@ -175,17 +175,6 @@ class NativeBuckets {
    */
   changesOf(row) {
     return changesOfRow(this.memory, row);
-  }
-
-  /**
-   * Adds what another row has, see mergeBuckets().
-   *
-   * @param {number} row
-   * @param {Buckets} that
-   */
-  merge(row, that) {
-    this.#start(row);
-    this.#rewrite(this.#headOf(row), mergeBuckets([this.read(row), that]));
   }
 
   /**
