@@ -84,9 +84,22 @@ async function pageOf(registry) {
   if (typeof registry === 'string') return registry;
   if (typeof registry?.metrics !== 'function')
     throw new TypeError('expected a Registry, or the text of a page');
-  const page = (await registry.clusterMetrics?.()) || (await registry.metrics());
+  const page = (await registry.clusterMetrics?.()) || (await textOf(registry));
   if (typeof page !== 'string') throw new TypeError(`metrics() returned no text: ${inspect(page)}`);
   return page;
+}
+
+/**
+ * @param {any} registry
+ * @returns {Promise<string>}
+ */
+async function textOf(registry) {
+  if (!String(registry.contentType).includes('protobuf')) return registry.metrics();
+  const metrics = registry.getMetricsAsArray();
+  const texts = await Promise.all(
+    metrics.map((/** @type {any} */ { name }) => registry.getSingleMetricAsString(name)),
+  );
+  return texts.map(text => `${text}\n\n`).join('');
 }
 
 /**

@@ -34,13 +34,15 @@ describe('samples()', () => {
     ['this package', client],
     ['prom-client', promClient],
     ['this package, as OpenMetrics', client, client.openMetricsContentType],
+    ['this package, as protobuf', client, client.Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE],
   ]) {
     it(`samples() of a registry of ${what} are those that are scraped`, async () => {
       const registry = exampleOf(library, contentType);
       assert.deepEqual(await samples(registry), EXAMPLE);
       assert.deepEqual(await samples(registry, 'took_seconds'), EXAMPLE.slice(2));
       assert.deepEqual(await samples(registry, 'took_seconds_sum'), []);
-      assert.deepEqual(await samples(await registry.metrics()), EXAMPLE);
+      const page = await registry.metrics();
+      if (typeof page === 'string') assert.deepEqual(await samples(page), EXAMPLE);
     });
   }
 
