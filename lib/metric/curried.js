@@ -5,7 +5,8 @@
 // kept, so only the other labels are looked up.
 
 const { plainLabels } = require('../series/label-index');
-const { MISSING } = require('../series/label-dictionary');
+const { LabelDictionary, MISSING } = require('../series/label-dictionary');
+const { SeriesHandle } = require('../series/series-handle');
 const { stateOf, tableOf, locate, isObject, STATE } = require('./metric');
 const { isRecordForm } = require('./exemplar');
 const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames, checkLabelSet } = require('./label-sets');
@@ -21,6 +22,9 @@ const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 /** So many values of a label have children of their own in each curried metric. */
 const MOST_METHODS = 255;
 
+/** That of a label which the program has added to `labelNames`, and has not used yet. */
+const NO_VALUES = new LabelDictionary();
+
 /** Stands for the handle of a child: it has to be bound for each call. */
 class SelectedSeries {
   /** @type {import('../series/label-index').PartOfTuple | undefined} undefined while a bound value is new */
@@ -34,8 +38,6 @@ class SelectedSeries {
     this.metric = metric;
     this.table = tableOf(metric);
     this.bound = bound;
-    /** The names that are not bound. */
-    this.labelNames = metric.labelNames.filter(name => !Object.hasOwn(bound, name));
     /** The labels of the call. */
     this.given = NO_LABELS;
     this.row = 0;
@@ -44,6 +46,11 @@ class SelectedSeries {
     this.offset = 0;
     /** No table has it. */
     this.generation = -1;
+  }
+
+  /** The names that are not bound. The program may add some. */
+  get labelNames() {
+    return this.metric.labelNames.filter(name => !Object.hasOwn(this.bound, name));
   }
 
   /** Finds the row of the labels of the call, or creates it. */
@@ -88,12 +95,12 @@ class SelectedSeries {
  */
 class MethodByValue {
   #series;
-  #method;
+  #create;
   #name;
   /** @type {import('../series/label-index').LabelIndex | undefined} */
   #index = undefined;
-  /** @type {any} of `#index` */
-  #dictionary = undefined;
+  /** Of `#index`. */
+  #dictionary = NO_VALUES;
   /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
   #methods = [];
   /** The value of the last call: of most requests, the status is that of the one before. */
@@ -102,12 +109,13 @@ class MethodByValue {
 
   /**
    * @param {SelectedSeries} series
-   * @param {string} method
+   * @param {string} name of the label
+   * @param {(handle: SeriesHandle) => (value?: number | null) => any} create makes the method of a child
    */
-  constructor(series, method) {
+  constructor(series, name, create) {
     this.#series = series;
-    this.#method = method;
-    this.#name = series.labelNames[0];
+    this.#name = name;
+    this.#create = create;
   }
 
   /**
@@ -130,21 +138,22 @@ class MethodByValue {
 
   /** Adds that of the labels that the series has just been recorded with. */
   add() {
-    const { metric, table, given, labels, row } = this.#series;
+    const { table, given, row } = this.#series;
     const value = given[this.#name];
+    for (const name in given) if (name !== this.#name) return;
     // Each recording that goes to the overflow series is counted, but a child only once.
     if (value === undefined || row === table.overflowRow) return;
     const id = this.#dictionary.find(value);
     if (id === MISSING || id > MOST_METHODS) return;
     while (this.#methods.length < id) this.#methods.push(undefined);
-    this.#methods[id] = /** @type {any} */ (metric).labels(labels)[this.#method];
+    this.#methods[id] = this.#create(new SeriesHandle(table, this.#series.labels));
     this.#last = undefined;
   }
 
   /** @param {any} index that has ids of its own */
   #follow(index) {
     this.#index = index;
-    this.#dictionary = index.dictionaries[index.positions.get(this.#name)];
+    this.#dictionary = index.dictionaries[index.positions.get(this.#name)] ?? NO_VALUES;
     this.#methods = [];
     this.#last = this.#lastMethod = undefined;
   }
@@ -164,10 +173,11 @@ function curried(metric, labels, createChild, bound = NO_LABELS) {
   checkLabelNames({ labelNames: new SelectedSeries(metric, bound).labelNames }, labels);
   const series = new SelectedSeries(metric, mergedLabels(bound, plainLabels(labels)));
   const child = createChild(metric, series);
-  const { labelNames } = series;
   /** @type {Record<string, any>} */
   const methods = {
-    labelNames,
+    get labelNames() {
+      return series.labelNames;
+    },
     labels: (/** @type {any[]} */ ...args) => metric.labels(series.labelsOf(args)),
     remove: (/** @type {any[]} */ ...args) => metric.remove(series.labelsOf(args)),
     value: (/** @type {Labels} */ others) => metric.value(series.labelsOf([others ?? NO_LABELS])),
@@ -179,28 +189,31 @@ function curried(metric, labels, createChild, bound = NO_LABELS) {
       const hasLabels = isObject(others);
       metric.setTotal(series.labelsOf([hasLabels ? others : NO_LABELS]), hasLabels ? total : others);
     };
-  for (const method of RECORDING) if (method in child) methods[method] = recorder(series, child, method);
+  for (const method of RECORDING)
+    if (method in child) methods[method] = recorder(series, createChild, method);
   for (const method of BORROWED) if (method in metric) methods[method] = metric[method].bind(methods);
   return methods;
 }
 
 /**
  * @param {SelectedSeries} series
- * @param {Record<string, (value?: number | null) => any>} child
- * @param {string} method of the child
+ * @param {(metric: any, series: any) => Record<string, any>} createChild of the type
+ * @param {string} method of its children
  * @returns {(labels?: any, value?: any) => any} the same with labels, which may be left out
  */
-function recorder(series, child, method) {
+function recorder(series, createChild, method) {
   const { metric, labelNames } = series;
-  const record = child[method];
+  /** @param {any} handle */
+  const create = handle => createChild(metric, handle)[method];
+  const record = create(series);
   const { exemplars } = stateOf(metric);
-  const methods = labelNames.length === 1 ? new MethodByValue(series, method) : undefined;
+  const methods = labelNames.length === 1 ? new MethodByValue(series, labelNames[0], create) : undefined;
   return (labels, value) => {
     if (!isObject(labels)) {
       series.given = NO_LABELS;
       return record(value === undefined ? labels : value);
     }
-    if (exemplars !== undefined && value === undefined && isRecordForm(labels, labelNames))
+    if (exemplars !== undefined && value === undefined && isRecordForm(labels, metric.labelNames))
       return /** @type {any} */ (metric)[method]({
         ...labels,
         labels: series.labelsOf([labels.labels ?? NO_LABELS]),

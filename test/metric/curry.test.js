@@ -103,6 +103,25 @@ for (const { name, make, record } of METRIC_TYPES) {
       }
     });
 
+    it(`curry() of a ${name} takes the names that a program adds to labelNames, before curry() and after`, () => {
+      for (const labelNames of [['method'], []]) {
+        const metric = made({ labelNames });
+        metric.labelNames.push('status');
+        const curried = metric.curry(labelNames.length === 2 ? { method: 'GET' } : {});
+        for (let i = 0; i < 3; i++) record(curried, { status: 200 }, 1);
+        metric.labelNames.push('zone');
+        for (let i = 0; i < 3; i++) record(curried, { status: 200, zone: 'a' }, 1);
+        record(curried, { status: 200 }, 1);
+        const counts = [{ status: 200 }, { status: 200, zone: 'a' }].map(labels => curried.value(labels));
+        if (name !== 'gauge')
+          assert.deepEqual(
+            counts.map(value => value?.count ?? value),
+            [4, 3],
+          );
+        assert.deepEqual(curried.labelNames, ['status', 'zone']);
+      }
+    });
+
     it(`curry() of a ${name} counts each label set beyond maxSeries`, () => {
       const metric = made({ maxSeries: 1 });
       const curried = metric.curry(GET);
@@ -165,6 +184,7 @@ describe('curry()', () => {
   it('curry() calls a method that was replaced, with all labels', () => {
     const counter = new Counter({ name: 'm', help: 'h', labelNames: NAMES, registers: [] });
     const curried = counter.curry(GET);
+    counter.labels = () => assert.fail('prom-client calls labels() for programs only');
     curried.inc({ status: 200 });
     curried.inc({ status: 200 });
     const calls = [];
