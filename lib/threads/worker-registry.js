@@ -165,7 +165,7 @@ class WorkerRegistry extends Registry {
    * @returns {Promise<void>}
    */
   async close() {
-    await this.shutdown(0);
+    await release(this, 0);
   }
 
   /**
@@ -179,16 +179,7 @@ class WorkerRegistry extends Registry {
    */
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
-    const threads = processState().threads;
-    if (!threads?.holders.delete(this)) return;
-    if (--threads.count > 0) return;
-    ownProcessState().threads = undefined;
-    const { publisher, hub, primary } = threads;
-    publisher?.close();
-    if (primary === undefined) return;
-    await settledWithin(Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeout);
-    hub?.close();
-    await primary.close();
+    await release(this, timeout);
   }
 
   get [ALLOWS_EXEMPLARS]() {
@@ -235,6 +226,25 @@ class WorkerRegistry extends Registry {
   static aggregate(lists, contentType) {
     return AggregatorRegistry.aggregate(lists, contentType);
   }
+}
+
+/**
+ * No method: one of a derived class may call close() from shutdown().
+ *
+ * @param {WorkerRegistry} registry
+ * @param {number} timeout milliseconds for scrapes under way
+ */
+async function release(registry, timeout) {
+  const threads = processState().threads;
+  if (!threads?.holders.delete(registry)) return;
+  if (--threads.count > 0) return;
+  ownProcessState().threads = undefined;
+  const { publisher, hub, primary } = threads;
+  publisher?.close();
+  if (primary === undefined) return;
+  await settledWithin(Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeout);
+  hub?.close();
+  await primary.close();
 }
 
 /** Node's modules are loaded at the first use. */

@@ -92,6 +92,21 @@ describe('WorkerRegistry', () => {
     assert.equal(await registry.workerMetrics(), '');
   });
 
+  it('shutdown() of a class that is derived from WorkerRegistry may call close()', async () => {
+    class Derived extends WorkerRegistry {
+      calls = 0;
+
+      async shutdown() {
+        assert.equal(++this.calls, 1);
+        await this.close();
+      }
+    }
+    await registry.close();
+    const derived = new Derived();
+    await derived.shutdown();
+    assert.equal(await derived.workerMetrics(), '');
+  });
+
   it('WorkerRegistry adds up all threads and the main thread', async () => {
     new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
     await start(
