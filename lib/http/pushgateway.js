@@ -33,7 +33,8 @@ const MAX_RESPONSE_CHARACTERS = 2 ** 24;
  * @typedef {object} PushedRegistry
  * @property {() => string | Promise<string>} metrics
  * @property {string} [contentType]
- * @property {(options: {gzip: boolean}) => Promise<Buffer>} [clusterMetricsBytes]
+ * @property {(options: {gzip: boolean}) => Promise<Buffer> | undefined} [clusterMetricsBytes] undefined of a
+ *   stub
  */
 
 /**
@@ -270,7 +271,7 @@ function addContentType(request, contentType) {
 async function bodyOf(registry, gzip) {
   if (typeof registry.clusterMetricsBytes === 'function') {
     const cluster = await registry.clusterMetricsBytes({ gzip });
-    if (cluster.length > 0) return cluster;
+    if (cluster?.length) return cluster;
   }
   // In the same turn: a program may reset its metrics right after calling push().
   const text = await registry.metrics();

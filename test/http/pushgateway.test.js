@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
-const { Counter, Registry, register } = require('../..');
+const { AggregatorRegistry, Counter, Registry, register } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
 const { startCluster } = require('../fixtures/cluster-harness');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
@@ -125,6 +125,13 @@ describe('Pushgateway: the request', LIMITS, () => {
       assert.strictEqual(headers['content-type'], undefined);
     }
     assert.strictEqual(server.requests.length, 4);
+  });
+
+  it('a Pushgateway pushes what metrics() of a stub of AggregatorRegistry returns', async () => {
+    const stub = Object.create(AggregatorRegistry.prototype);
+    stub.clusterMetricsBytes = () => undefined;
+    stub.metrics = async () => EXPOSITION;
+    await push({}, stub);
   });
 
   it('the request has a line feed as body if the registry is empty', async () => {
