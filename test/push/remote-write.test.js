@@ -654,16 +654,11 @@ describe('RemoteWrite', () => {
   it('requests stay small however many buckets native histograms have', async () => {
     const config = { nativeHistogramBucketFactor: 1.002, nativeHistogramMaxBucketNumber: 1e6 };
     const { metric } = nativeHistogram('native', config);
-    const observe = metric.labels('wide').observe;
-    for (let i = 0; i < 20_000; i++) observe(1.0028 ** i);
-    const { table, buckets } = viewOf(metric);
-    for (let a = 0; a < 100; a++) {
-      metric.observe({ a }, 1);
-      buckets.merge(table.find({ a }), buckets.read(table.find({ a: 'wide' })));
-    }
+    const values = Array.from({ length: 20_000 }, (_, i) => 1.0028 ** i);
+    for (let a = 0; a < 40; a++) values.forEach(metric.labels({ a }).observe);
     const to = await receiver();
     await remoteWrite(to, { nativeHistograms: true }).push();
-    assert.strictEqual(to.seriesOf('native').length, 102);
+    assert.strictEqual(to.seriesOf('native').length, 41);
     for (const { bytes } of to.requests) assert.ok(bytes < 2 ** 20 + 50_000, `${bytes} bytes`);
   });
 
