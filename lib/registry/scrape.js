@@ -8,6 +8,7 @@
 const { samplesOf } = require('../series/layouts');
 const { renderBytes } = require('../exposition/text-bytes');
 const { selectFamilies, textKeyOf } = require('../exposition/page-format');
+const { pageText } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
@@ -79,8 +80,7 @@ async function scrapeText(registry) {
   const [{ buffer, length }] = await writeInSlices(started, [{ format: format.name }]);
   await turn();
   // Not concatenated from pieces: V8 would defer the copying to one long pause at the end.
-  const page = Buffer.from(buffer, 0, length);
-  return format.isBinary ? /** @type {any} */ (page) : page.toString();
+  return pageText(Buffer.from(buffer, 0, length), format);
 }
 
 /**
