@@ -64,8 +64,8 @@ async function growth(cluster, before) {
 }
 
 /** @returns {string[]} files in the spool that workers write for the time after their death */
-function exitFiles(cluster) {
-  return fs.readdirSync(cluster.spool).filter(name => /^w\d+-r0-/.test(name));
+function exitFiles(cluster, id) {
+  return fs.readdirSync(cluster.spool).filter(name => name.startsWith(`w${id}-r0-`));
 }
 
 const SHARED = path.join(__dirname, '../../../lib/cluster/primary-of-process.js');
@@ -100,9 +100,9 @@ describe('shutdown() and close() in a cluster', () => {
     const before = totalsOf(await cluster.scrape());
     const id = await startWorker(cluster);
     await cluster.inWorker(id, count);
-    assert.deepEqual(exitFiles(cluster), [], 'nothing is written before');
+    assert.deepEqual(exitFiles(cluster, id), [], 'nothing is written before');
     for (let i = 0; i < 3; i++) await cluster.inWorker(id, shutDown, LONG);
-    const [name, ...others] = exitFiles(cluster);
+    const [name, ...others] = exitFiles(cluster, id);
     assert.match(name, new RegExp(`^w${id}-r0-[0-9a-f]{24}\\.columns$`));
     assert.deepEqual(others, []);
     await cluster.inWorker(id, count, 100);
@@ -151,7 +151,7 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.inWorker(id, ({ state }) => void (state.held = new Promise(() => {})));
     await cluster.inWorker(id, shutDown, 500);
     // On a busy machine, shutdown() may resolve before the file is written: its time is up.
-    await until(() => exitFiles(cluster).length > 0, 'its file is written');
+    await until(() => exitFiles(cluster, id).length > 0, 'its file is written');
     await kill(cluster, id);
     assert.equal(doneIn(await cluster.scrape()) - before[0], 1);
   });
