@@ -1,7 +1,5 @@
 'use strict';
 
-const { isAscii } = require('node:buffer');
-
 /** Property of a page: how many `collect` hooks had failed in all processes by then. */
 const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
 
@@ -48,6 +46,8 @@ function pageOrNothing(page) {
  */
 function pageText(bytes, { isBinary }) {
   if (isBinary) return /** @type {any} */ (bytes);
+  // Small pages need nothing of Node.js.
+  const { isAscii } = require('node:buffer');
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
 }
 
