@@ -20,11 +20,15 @@ const SEED = 1;
  * @property {string} title
  */
 
-/** @type {Comparison[]} the last compares two equal runs, unscraped: it shows the noise */
+/**
+ * @type {Comparison[]} the static page shows what sending a page costs, and the last, which compares two equal
+ *   runs, the noise
+ */
 const COMPARISONS = [
   { key: 'stock', of: 'stock-scraped', by: ['stock'], title: '15.1.3' },
   { key: 'prometheus-io', of: 'prometheus-io-scraped', by: ['prometheus-io'], title: '0.16.1' },
   { key: 'ours', of: 'ours-scraped', by: ['ours', 'ours-again'], title: 'ours' },
+  { key: 'static', of: 'bare-scraped', by: ['bare'], title: 'static page' },
   { key: 'noise', of: 'ours-again', by: ['ours'], title: 'ours, unscraped again' },
 ];
 

@@ -1,19 +1,17 @@
 'use strict';
 
 // Draws the medians of the article's benchmark, which are the numbers of its tables: P99 by round for the top
-// of README.md, and all figures of all runs.
+// of README.md (whose table is headline.js), and all figures of all runs.
 
 const { COLOURS, logarithmic } = require('../pictures/chart.js');
 const { fullTitleOf } = require('../shared/clients.js');
 const { count } = require('../shared/table.js');
 const { median } = require('../shared/statistics.js');
+const { HEADLINE_ROUNDS, shown } = require('./headline.js');
 const { roundTitle } = require('./plan.js');
 const { BARE, CLIENT_KEYS, RUNS } = require('./runs.js');
 const { FIGURES } = require('./segment.js');
 
-/** The rounds and runs at the top of README.md. */
-const HEADLINE_ROUNDS = ['article-new', 'frequent-new', 'overload-new', 'large-new'];
-const HEADLINE_RUNS = RUNS.filter(({ client, scraped }) => scraped || client === BARE);
 /** Clients can be told apart without colours. */
 const SHAPES = { bare: 'diamond', 'prom-client': 'square', 'prometheus-io': 'triangle-up', ours: 'circle' };
 const DASHES = { bare: [2, 3], 'prom-client': [9, 3], 'prometheus-io': [4, 3], ours: [1, 0] };
@@ -26,7 +24,8 @@ const LEAST = 0.1; // ms; smaller values are drawn here
  * @property {string} date
  * @property {string} machine
  * @property {{key: string, samples: number, every: number, reused: boolean,
- *   figures: Record<string, Record<string, number>>}[]} rounds figures in ms, by run
+ *   gzip: boolean, repetitions: number, figures: Record<string, Record<string, number>>}[]} rounds figures in
+ *   ms, by run
  */
 
 /**
@@ -37,14 +36,15 @@ function mediansOf({ date, machine, rounds }) {
   return { date: date.slice(0, 10), machine, rounds: rounds.map(mediansOfRound) };
 }
 
-function mediansOfRound({ round: { key, samples, every, reused }, segments }) {
+function mediansOfRound({ round, segments }) {
+  const { key, samples, every, reused, gzip, repetitions } = round;
   const figures = RUNS.map(run => [run.key, segments.filter(segment => segment.run === run.key)])
     .filter(([, own]) => own.length > 0)
     .map(([run, own]) => [
       run,
       Object.fromEntries(FIGURES.map(figure => [figure.key, medianOf(own, figure)])),
     ]);
-  return { key, samples, every, reused, figures: Object.fromEntries(figures) };
+  return { key, samples, every, reused, gzip, repetitions, figures: Object.fromEntries(figures) };
 }
 
 function medianOf(segments, { key }) {
@@ -58,11 +58,12 @@ function medianOf(segments, { key }) {
 function headlineSpec({ date, machine, rounds }) {
   const drawn = HEADLINE_ROUNDS.map(key => rounds.find(round => round.key === key));
   if (drawn.includes(undefined)) return undefined;
+  const runs = RUNS.filter(({ key, scraped }) => scraped && drawn.every(({ figures }) => key in figures));
   const values = drawn.flatMap(({ samples, every, figures }) => {
-    const descending = HEADLINE_RUNS.map(({ key }) => figures[key].p99).sort((one, other) => other - one);
-    return HEADLINE_RUNS.map(({ key, client }) => ({
+    const descending = runs.map(({ key }) => figures[key].p99).sort((one, other) => other - one);
+    return runs.map(({ key, client }) => ({
       round: `${count(samples)} samples${LINE}${every === 1 ? 'every second' : `every ${every} s`}`,
-      client: titleOf(client),
+      client: headlineTitleOf(client),
       ms: figures[key].p99,
       label: shown(figures[key].p99),
       // Two lines that are close have their numbers above and below.
@@ -70,7 +71,7 @@ function headlineSpec({ date, machine, rounds }) {
     }));
   });
   const numbers = { type: 'text', dy: { expr: 'datum.place' }, fontWeight: 'bold', fontSize: 13 };
-  const clients = HEADLINE_RUNS.map(({ client }) => client);
+  const clients = runs.map(({ client }) => client);
   return {
     title: {
       text: 'P99 latency of requests while the cluster is scraped, in milliseconds',
@@ -91,13 +92,13 @@ function headlineSpec({ date, machine, rounds }) {
         },
       },
       y: logarithmic('ms', values, 'ms'),
-      color: clientScale(clients, COLOURS),
+      color: clientScale(clients, COLOURS, headlineTitleOf),
     },
     layer: [
       { mark: { type: 'line', strokeWidth: 4 } },
       {
         mark: { type: 'point', filled: true, size: 110, opacity: 1 },
-        encoding: { shape: clientScale(clients, SHAPES) },
+        encoding: { shape: clientScale(clients, SHAPES, headlineTitleOf) },
       },
       {
         mark: { ...numbers, stroke: COLOURS.paper, strokeWidth: 4 },
@@ -165,19 +166,18 @@ function titleOfPanel(round) {
   return roundTitle(round).replaceAll(', ', LINE);
 }
 
-/** As README.md writes it. */
-function shown(milliseconds) {
-  return milliseconds < 10 ? milliseconds.toFixed(1) : count(Math.round(milliseconds));
-}
-
 function titleOf(client) {
-  return client === BARE ? 'no metrics, unscraped' : fullTitleOf(client);
+  return client === BARE ? 'no metrics; scraped: a static page' : fullTitleOf(client);
 }
 
-function clientScale(clients, looks) {
+function headlineTitleOf(client) {
+  return client === BARE ? 'static page of the same size' : fullTitleOf(client);
+}
+
+function clientScale(clients, looks, nameOf = titleOf) {
   return {
     field: 'client',
-    scale: { domain: clients.map(titleOf), range: clients.map(client => looks[client]) },
+    scale: { domain: clients.map(nameOf), range: clients.map(client => looks[client]) },
     legend: { title: null },
   };
 }

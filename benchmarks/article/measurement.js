@@ -6,12 +6,12 @@
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { expectedTotals } = require('../cluster/body-check.js');
+const { scrapeOverHttp } = require('../cluster/scraper.js');
 const { Tree } = require('../cluster/tree.js');
-const { OURS } = require('../shared/clients.js');
 const { MeasuringProcess } = require('./measuring-process.js');
 const { OtherPrograms } = require('./other-programs.js');
 const { runsOf } = require('./plan.js');
-const { BARE } = require('./runs.js');
+const { BARE, offersGzip } = require('./runs.js');
 const { segmentOf } = require('./segment.js');
 
 const SHARE_OF_SATURATION = 0.4;
@@ -78,6 +78,17 @@ class Stage {
       const tree = await Tree.start({ client, samples, workers, kind: KIND }, SERVICE);
       this.lanes.push({ tree, expected: await expectedOf(tree), isWarm: false });
     }
+    await this.#giveStaticPage();
+  }
+
+  /** The tree without a library answers with the page that the last library has written by now. */
+  async #giveStaticPage() {
+    const bare = this.lanes.find(({ tree }) => tree.settings.client === BARE);
+    const library = this.lanes.findLast(({ tree }) => tree.settings.client !== BARE);
+    if (!bare || !library) return;
+    const { text } = await scrapeOverHttp(library.tree.metricsPort, { gzip: false });
+    await bare.tree.call('page', { text: text() });
+    bare.expected = library.expected;
   }
 
   async #stopTrees() {
@@ -170,19 +181,18 @@ async function warmUp(stage, lane, round, rate) {
 async function underLoad(stage, { tree, expected }, { rate, seconds, reused, every, scraped, gzip }) {
   const { generator, scraper } = stage;
   await sleep(Math.min(QUIET.most, QUIET.perSecond * seconds));
-  const isScraped = scraped && tree.metricsPort !== undefined;
   const scrapes = { port: tree.metricsPort, every, gzip: asksForGzip(tree, gzip), expected };
   const otherPrograms = new OtherPrograms(stage.groups);
   const load = await generator.call('load', { port: tree.servicePort, rate, seconds, reused }, () => {
-    if (isScraped) scraper.call('start', scrapes);
+    if (scraped) scraper.call('start', scrapes);
   });
   const others = otherPrograms.processors();
-  return { load, others, scraped: isScraped ? await scraper.call('stop', {}) : NO_SCRAPES };
+  return { load, others, scraped: scraped ? await scraper.call('stop', {}) : NO_SCRAPES };
 }
 
-/** The manuals of the other clients show none. */
-function asksForGzip(tree, gzip) {
-  return gzip && tree.settings.client === OURS;
+/** A primary whose page is not compressed is asked for that, as the scraper refuses anything else. */
+function asksForGzip({ settings: { client } }, gzip) {
+  return gzip && offersGzip(client);
 }
 
 async function expositionOf(lanes) {

@@ -2,7 +2,7 @@
 
 // The rounds, and the order of a round's segments.
 
-const { CLIENT_KEYS, RUNS, titleOf } = require('./runs.js');
+const { BARE, CLIENT_KEYS, RUNS, titleOf } = require('./runs.js');
 const { count } = require('../shared/table.js');
 
 const WORKERS = 4;
@@ -17,7 +17,7 @@ const WORKERS = 4;
  * @property {number} seconds of a segment
  * @property {number} repetitions
  * @property {string[]} clients
- * @property {boolean} gzip whether ours is asked for gzip, as Prometheus does
+ * @property {boolean} gzip whether pages are asked for with gzip, as Prometheus does, where it is offered
  */
 
 // 4,300 samples are 500 KB of exposition, the middle of what the article's workers had
@@ -52,7 +52,7 @@ function mustBeOneOf(key, known, what) {
   if (!known.includes(key)) throw new Error(`unknown ${what} ${key}; known: ${known.join(', ')}`);
 }
 
-function roundFor(key, { short, clients, repetitions, seconds, workers, samples, gzip = false }) {
+function roundFor(key, { short, clients, repetitions, seconds, workers, samples, gzip = true }) {
   const [size, kind] = key.split('-');
   const usual = short ? { ...SIZES[size], ...shortened(SIZES[size]) } : SIZES[size];
   const round = {
@@ -80,7 +80,8 @@ function shortened({ every }) {
 
 /**
  * The runs of a repetition, with those of a client next to each other. Another client begins each time, and
- * every second repetition is in reverse order, so that no client is always before or after another one.
+ * every second repetition is in reverse order, so that no client is always before or after another one. The
+ * static page is one that a library has written, so without a library nothing scrapes it.
  *
  * @param {Round} round
  * @param {number} repetition from 0
@@ -91,7 +92,8 @@ function runsOf({ clients }, repetition) {
   const inDirection = list => (isReverse ? list.toReversed() : list);
   const turn = Math.floor(repetition / 2);
   const turned = inDirection(clients).map((_, place, all) => all[(place + turn) % all.length]);
-  return turned.flatMap(client => inDirection(RUNS.filter(run => run.client === client)));
+  const runs = RUNS.filter(run => !run.scraped || clients.some(client => client !== BARE));
+  return turned.flatMap(client => inDirection(runs.filter(run => run.client === client)));
 }
 
 /**

@@ -109,7 +109,7 @@ function remarks({ round, rate, saturation, expositionBytes, segments, wrongTota
   );
   return [
     `${count(rate)} requests/s for all; saturated at (requests/s): ${saturated.join(', ')}.`,
-    `${round.workers} workers with ${count(Math.round(expositionBytes / 1000))} KB of exposition each; repetitions: ${round.repetitions}, each with ${round.seconds} s of every run; ours is scraped ${round.gzip ? 'with gzip' : 'without compression'}.`,
+    `${round.workers} workers with ${count(Math.round(expositionBytes / 1000))} KB of exposition each; repetitions: ${round.repetitions}, each with ${round.seconds} s of every run; scraped ${round.gzip ? 'with gzip where it is offered: ours and the static page' : 'without compression'}.`,
     ...othersTexts(segments),
     ...countedTexts(failures).map(text => `FAILED scrape, ${text}`),
     ...Object.entries(wrongTotals).map(

@@ -7,15 +7,18 @@ const path = require('node:path');
 const prettier = require('prettier');
 const { drawInto } = require('../pictures/chart.js');
 const { documentNumbers } = require('../pictures/stored.js');
+const { replaceBetween } = require('../shared/marked-part.js');
 const { mediansOf, roundsSpec } = require('./drawing.js');
+const { withHeadline } = require('./headline.js');
 const { pageOf } = require('./page.js');
 const { ROUND_KEYS } = require('./plan.js');
 const { describeRatios, describeRound } = require('./report.js');
 
 const FORMAT = 1;
 const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-article.md');
-const BEGIN = '<!-- results: written by --document -->';
-const END = '<!-- end of results -->';
+const README = path.join(__dirname, '..', '..', 'README.md');
+/** @type {[string, string]} */
+const MARKS = ['<!-- results: written by --document -->', '<!-- end of results -->'];
 
 /**
  * @typedef {object} Results
@@ -63,37 +66,37 @@ function readResults(file) {
 }
 
 /**
- * Writes the tables and drawings of docs/. README.md repeats some of the figures; a test compares them.
+ * Writes the tables and drawings of docs/, and the table at the top of README.md.
  *
  * @param {Results} results
  * @returns {Promise<string[]>} the files written
  */
 async function writeDocument(results) {
-  const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
-  const style = await prettier.resolveConfig(DOCUMENT);
-  fs.writeFileSync(
-    DOCUMENT,
-    await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }),
-  );
-  return [DOCUMENT, ...(await documentNumbers('article', mediansOf(results)))];
+  const medians = mediansOf(results);
+  await rewrite(DOCUMENT, text => withResults(text, results));
+  await rewrite(README, text => withHeadline(text, medians));
+  return [DOCUMENT, README, ...(await documentNumbers('article', medians))];
+}
+
+async function rewrite(file, change) {
+  const text = change(fs.readFileSync(file, 'utf8'));
+  const style = await prettier.resolveConfig(file);
+  fs.writeFileSync(file, await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }));
 }
 
 /**
- * @param {string} text Markdown with the two markers
+ * @param {string} text Markdown with the two marks
  * @param {Results} results
- * @returns {string} the text with new results between the markers
- * @throws {Error} if a mark is missing
+ * @returns {string} the text with new results between the marks
  */
 function withResults(text, results) {
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`no place for results: ${BEGIN} … ${END}`);
   const { rounds } = results;
   const parts = [
     `${results.date.slice(0, 10)}, ${results.machine}.`,
     describeRatios(rounds),
     ...rounds.map(describeRound),
   ];
-  return [text.slice(0, begin + BEGIN.length), ...parts, text.slice(end)].join('\n\n');
+  return replaceBetween(text, MARKS, parts.join('\n\n'));
 }
 
 module.exports = { mergeResults, withResults, writeDocument, writeResults };

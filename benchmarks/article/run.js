@@ -25,11 +25,11 @@ const USAGE = `Usage: npm run bench:article -- [options]
   --seconds N         of each segment instead of the plan's
   --samples N         of each worker instead of the plan's
   --workers N         instead of 4
-  --gzip              ours is asked for gzip, as Prometheus does
+  --no-gzip           scrapes without compression; else with gzip, as Prometheus, where it is offered
   --node PATH         the Node.js to measure on, instead of Node 24 from npm
   --output DIRECTORY  for the files of results, instead of benchmarks/results
   --merge FILE...     measures nothing: one report from files of results (.json); of equal rounds the newest
-  --document          put tables and drawing into docs/ as well`;
+  --document          writes tables and drawings of docs/internals/ and the table of README.md as well`;
 
 let isStopping = false;
 
@@ -96,6 +96,7 @@ function readOptions() {
   const number = { type: 'string' };
   const { values, positionals } = parseArgs({
     allowPositionals: true,
+    allowNegative: true,
     options: {
       short: { type: 'boolean' },
       rounds: { type: 'string' },

@@ -1,6 +1,7 @@
 'use strict';
 
-// The runs of the article's table; the same for a third library, and for a cluster without metrics.
+// The runs of the article's table; the same for a third library, and for a cluster without metrics whose
+// primary answers scrapes with a fixed page: what the page alone costs, which is the limit of any library.
 
 const { OURS, REFERENCE, clientNamed } = require('../shared/clients.js');
 
@@ -9,7 +10,7 @@ const BARE = 'bare';
 /**
  * @typedef {object} Run
  * @property {string} key
- * @property {string} client see clients.js, or `bare`: no metrics at all
+ * @property {string} client see clients.js, or `bare`: no metrics library
  * @property {boolean} scraped
  * @property {string} title
  */
@@ -19,6 +20,7 @@ const BARE = 'bare';
  */
 const RUNS = [
   { key: 'bare', client: BARE, scraped: false, title: 'no metrics' },
+  { key: 'bare-scraped', client: BARE, scraped: true, title: 'static page, scraped' },
   { key: 'stock', client: REFERENCE, scraped: false, title: '1: 15.1.3, unscraped' },
   { key: 'stock-scraped', client: REFERENCE, scraped: true, title: '2: 15.1.3, scraped' },
   { key: 'prometheus-io', client: 'prometheus-io', scraped: false, title: '0.16.1, unscraped' },
@@ -29,6 +31,14 @@ const RUNS = [
 ];
 
 const CLIENT_KEYS = [...new Set(RUNS.map(({ client }) => client))];
+
+/**
+ * @param {string} client
+ * @returns {boolean} whether its manual shows an endpoint that compresses, or it is the static page
+ */
+function offersGzip(client) {
+  return client === OURS || client === BARE;
+}
 
 /**
  * @param {string} key
@@ -48,4 +58,4 @@ function titleOf(client) {
   return client === BARE ? 'no metrics' : clientNamed(client).title;
 }
 
-module.exports = { BARE, CLIENT_KEYS, RUNS, runNamed, titleOf };
+module.exports = { BARE, CLIENT_KEYS, RUNS, offersGzip, runNamed, titleOf };

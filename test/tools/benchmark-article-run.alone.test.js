@@ -33,11 +33,11 @@ describe('node benchmarks/article/run.js', { skip: process.platform !== 'linux' 
   }
 
   it('a run measures a round and writes its table, JSON and page', { timeout: TIMEOUT }, async () => {
-    const run = start('--rounds', 'frequent-new', '--clients', 'prom-client,ours');
+    const run = start('--rounds', 'frequent-new', '--clients', 'bare,prom-client,ours');
     assert.equal(await run.exitCode(), 0, run.output);
     assert.match(
       run.output,
-      /\[6\/6\] frequent-new, repetition 1 of 1: ours, unscraped — about \d+ (s|min) left/,
+      /\[8\/8\] frequent-new, repetition 1 of 1: ours, unscraped — about \d+ (s|min) left/,
     );
     assert.match(run.output, /\| 4: ours, scraped +\|/);
     const files = fs.readdirSync(directory);
@@ -48,7 +48,12 @@ describe('node benchmarks/article/run.js', { skip: process.platform !== 'linux' 
     assert.deepEqual(wrongTotals, {});
     assert.deepEqual(
       segments.map(({ run: name, requests, failed, failures }) => [name, requests, failed, failures]),
-      ['stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(name => [name, rate, 0, []]),
+      ['bare', 'bare-scraped', 'stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(name => [
+        name,
+        rate,
+        0,
+        [],
+      ]),
     );
     for (const { run: name, scrapes } of segments)
       assert.equal(scrapes.length, name.endsWith('-scraped') ? 1 : 0);

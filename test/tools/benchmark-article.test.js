@@ -5,8 +5,11 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
 const { describe, it } = require('node:test');
 const { compare } = require('../../benchmarks/article/comparison.js');
+const { withHeadline } = require('../../benchmarks/article/headline.js');
 const { PacedClients } = require('../../benchmarks/article/paced-clients.js');
 const { segmentOf } = require('../../benchmarks/article/segment.js');
 const { simulateTime } = require('./fixtures/simulated-time.js');
@@ -155,5 +158,21 @@ describe('a comparison', () => {
     const scrapes = { milliseconds: [], failures: [] };
     const { figures } = segmentOf({ repetition: 0, run: 'stock' }, { latencies, failed: 2 }, scrapes, null);
     assert.deepEqual(figures, { p50: 50, p99: 10_000, p995: 10_000, p999: 10_000, max: 10_000 });
+  });
+});
+
+describe('the table at the top of README.md', () => {
+  const read = file => fs.readFileSync(path.join(__dirname, '../..', file), 'utf8');
+  const wordsOf = text => text.replace(/[\s-]+/g, ' '); // Prettier sets line breaks and rules
+  const medians = JSON.parse(read('benchmarks/pictures/article.json'));
+
+  it('README.md has the numbers of the stored results, with the conditions of their measurement', () => {
+    const text = read('README.md');
+    assert.equal(wordsOf(withHeadline(text, medians)), wordsOf(text));
+  });
+
+  it('a result without one of the rounds at the top leaves README.md alone', () => {
+    const rounds = medians.rounds.filter(({ key }) => key !== 'large-new');
+    assert.equal(withHeadline('no marks', { ...medians, rounds }), 'no marks');
   });
 });
