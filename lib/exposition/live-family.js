@@ -31,6 +31,7 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  *   summary
  * @property {import('../series/native-buckets').NativeBuckets} [buckets] of a native histogram
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
+ * @property {number} [maxIdleSeconds] after which a row leaves that nobody touches
  */
 
 /**

@@ -34,6 +34,7 @@ const NO_EXTRAS = Object.freeze({});
  * @typedef {object} TableEntry
  * @property {number} defaults
  * @property {number} metric
+ * @property {import('./extras').Ended | undefined} ended if these rows have ended
  * @property {number} rowCount
  * @property {Part} numbers
  * @property {Int32Array | undefined} order undefined if all rows are live and in order
@@ -198,12 +199,9 @@ function readEntry(reader, parts, ahead) {
     (offset < 0 ? ahead : parts).push(part);
     return part;
   };
-  const [metric, rowCount, liveCount, dense] = [
-    reader.uint32(),
-    reader.uint32(),
-    reader.uint32(),
-    reader.uint32(),
-  ];
+  const metric = reader.uint32();
+  const ended = readEnded(reader.uint32());
+  const [rowCount, liveCount, dense] = [reader.uint32(), reader.uint32(), reader.uint32()];
   const numbers = readPart();
   const order = dense === 1 ? undefined : readPart();
   if (dense === 1 && liveCount !== rowCount)
@@ -215,7 +213,15 @@ function readEntry(reader, parts, ahead) {
     const count = reader.uint32();
     if (count > 0) extras.push({ kind: extra, count, part: readPart() });
   }
-  return { defaults, metric, rowCount, liveCount, numbers, order, extras };
+  return { defaults, metric, ended, rowCount, liveCount, numbers, order, extras };
+}
+
+/**
+ * @param {number} number
+ * @returns {import('./extras').Ended | undefined}
+ */
+function readEnded(number) {
+  return number === 0 ? undefined : { batch: number >>> 1, isRemoved: number % 2 === 1 };
 }
 
 /**
@@ -226,9 +232,9 @@ function readEntry(reader, parts, ahead) {
  * @returns {TableEntry}
  */
 function withOrder(entry, columns) {
-  const { defaults, metric, rowCount, liveCount, numbers, extras } = entry;
+  const { defaults, metric, ended, rowCount, liveCount, numbers, extras } = entry;
   const order = entry.order && readOrder(readerOf(columns, entry.order), liveCount, rowCount);
-  return { defaults, metric, rowCount, numbers, order, extras };
+  return { defaults, metric, ended, rowCount, numbers, order, extras };
 }
 
 /**

@@ -28,6 +28,13 @@ const { decodeExemplars } = require('./exemplars');
  */
 
 /**
+ * Rows that have ended, in a table of their own: the number of their batch, from 1 on, and whether the
+ * program has removed them, or nobody has touched them for long.
+ *
+ * @typedef {{batch: number, isRemoved: boolean}} Ended
+ */
+
+/**
  * A block: how many parts it has, as its kind counts them, and its bytes, a multiple of 8.
  *
  * @typedef {{count: number, chunks: ArrayBufferView[]}} ExtraBlock

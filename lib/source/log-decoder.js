@@ -24,6 +24,7 @@ const {
  * @property {string} aggregator
  * @property {import('../series/layouts').Layout} layout
  * @property {boolean} windowed
+ * @property {number} maxIdleSeconds after which a row leaves that nobody touches; 0 for never
  * @property {string[]} labelNames
  */
 
@@ -119,10 +120,12 @@ function readDefinition(reader) {
   );
   if (layout === undefined) throw new SnapshotError('log', `metric ${name} has an unknown layout`);
   const windowed = reader.uint32() === 1;
+  const maxIdleSeconds = reader.float64();
+  if (!(maxIdleSeconds >= 0)) throw new SnapshotError('log', `${maxIdleSeconds} is no time to be idle`);
   const labelNames = reader.list(() => reader.string());
   if (!labelNames.every(isValidLabelName))
     throw new SnapshotError('log', `metric ${name} has an invalid label`);
-  return { name, help, type, aggregator, layout, windowed, labelNames };
+  return { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
 }
 
 /**

@@ -275,6 +275,7 @@ function writeDefinition(writer, { number, labelNames, view }) {
   writer.uint32(KINDS.indexOf(kindOf(layout)));
   writer.list([...layout.marks], mark => writer.float64(Number(mark)));
   writer.uint32(view.windowed ? 1 : 0);
+  writer.float64(view.maxIdleSeconds ?? 0);
   writer.list(labelNames, labelName => writer.string(labelName));
 }
 
@@ -357,7 +358,8 @@ function isOutdated({ tableEpoch, view: before }, view) {
     before.name !== view.name ||
     before.help !== view.help ||
     before.type !== view.type ||
-    before.aggregator !== view.aggregator
+    before.aggregator !== view.aggregator ||
+    before.maxIdleSeconds !== view.maxIdleSeconds
   );
 }
 

@@ -38,6 +38,7 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {import('../series/row-starts').Starts | undefined} starts undefined if its numbers do not count,
  *   or count in the rows of another source
  * @property {import('../source/extras').RowExtras} extras
+ * @property {import('../source/extras').Ended} [ended] if these rows have ended in a process that lives
  */
 
 /** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */

@@ -218,7 +218,9 @@ class ClusterStore {
     this.forget(workerId);
     if (worker === undefined) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
-    const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
+    const lasting = worker.sources.filter(
+      ({ definition, ended }) => ended === undefined && RetiredSource.keeps(definition),
+    );
     for (const source of lasting) {
       try {
         const family = this.#familyOf(source.definition);
@@ -325,6 +327,7 @@ class ClusterStore {
     // By id and not in the order of answers, so that the same cluster gives the same page.
     for (const worker of this.#all.sort((a, b) => a.id - b.id)) {
       for (const source of worker.sources) {
+        if (source.ended !== undefined) continue;
         const family = this.#familyOf(source.definition);
         const first = byName.get(source.definition.name);
         if (first !== undefined && first !== family) {

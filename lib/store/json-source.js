@@ -101,6 +101,7 @@ function definitionOf({ name, help, type, aggregator }, layout) {
     aggregator: rule,
     layout,
     windowed: true,
+    maxIdleSeconds: 0,
     labelNames: [],
   };
 }

@@ -100,11 +100,12 @@ class TableSource {
 
   /** @param {SeriesTable} table */
   #startEpoch(table) {
-    const { name, help, type, aggregator, layout, windowed = false } = this.#view;
+    const { name, help, type, aggregator, layout } = this.#view;
+    const { windowed = false, maxIdleSeconds = 0 } = this.#view;
     const labelNames = [...table.labelNames];
     this.#epoch = table.epoch;
     this.#labels = new TableLabels(table);
-    this.#definition = { name, help, type, aggregator, layout, windowed, labelNames };
+    this.#definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
     this.#rows = new RowMap(this.#defaults);
   }
 }

@@ -224,6 +224,7 @@ class WorkerSeries {
           definition,
           metric,
           defaults,
+          ended: entry.ended,
           rowCount: entry.rowCount,
           order: entry.order,
           pages: [columnsOf(columns, entry, widthOf(layout))],
@@ -263,10 +264,21 @@ function logOf(buffer, { bytes, log, logBytes, logChecksum }, present, readLog) 
  * @param {CheckedEntry} entry
  * @returns {Source}
  */
-function sourceOf({ workerId, definition, metric, defaults, rowCount, order, pages, pageShift, extras }) {
+function sourceOf({
+  workerId,
+  definition,
+  metric,
+  defaults,
+  rowCount,
+  order,
+  pages,
+  pageShift,
+  extras,
+  ended,
+}) {
   const rows = rowMapOf(metric, defaults, rowCount);
   const { starts } = metric;
-  return { workerId, definition, rows, rowCount, order, pages, pageShift, starts, extras };
+  return { workerId, definition, rows, rowCount, order, pages, pageShift, starts, extras, ended };
 }
 
 /**

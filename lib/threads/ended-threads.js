@@ -78,9 +78,9 @@ class EndedThreads {
    * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all is in the totals
    */
   *#moveRows(view, defaults) {
-    const { name, help, type, aggregator, layout, windowed = false, table } = view;
+    const { name, help, type, aggregator, layout, windowed = false, maxIdleSeconds = 0, table } = view;
     const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
-    const definition = { name, help, type, aggregator, layout, windowed, labelNames };
+    const definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
     const totals = this.#retired.totalsOf(definition, labelNames);
     let count = 0;
     for (const row of table.liveRows()) {

@@ -140,7 +140,7 @@ function withNumbers(source, { defaultLabels, entries }) {
   writer.list(defaultLabels, labels => writer.labels(labels));
   writer.uint32(0);
   writer.list(entries, ({ defaults, rows, start }) => {
-    for (const number of [TABLE_ENTRY, defaults, 0, rows, rows, 1]) writer.uint32(number);
+    for (const number of [TABLE_ENTRY, defaults, 0, 0, rows, rows, 1]) writer.uint32(number);
     writer.float64(start);
     // Neither digests nor exemplars.
     for (const number of [0, 0]) writer.uint32(number);

@@ -10,6 +10,7 @@ const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { ClusterStore } = require('../../lib/store/cluster-store');
+const { WorkerSeries } = require('../../lib/store/worker-series');
 const { BlocksAhead } = require('../../lib/source/blocks-ahead');
 const { encodeColumns } = require('../../lib/source/columns-encoder');
 const { SourceLog } = require('../../lib/source/source-log');
@@ -690,7 +691,12 @@ function forgedCapture(entries, sequence = 1) {
 const LOG = 'ab'.repeat(12);
 const LOG_HEAD = ['PCCLOG\x00\x01', 0x01020304, 1, Buffer.from(LOG, 'hex')];
 
-const define = (number = 0, names = ['a']) => [1, number, 'c', 'c', 'counter', 'sum', 0, 0, 0, names];
+/** The numbers of a float64 in two integers. */
+const float64 = number => [...new Uint32Array(new Float64Array([number]).buffer)];
+const define = (number = 0, names = ['a'], maxIdleSeconds = 0) => {
+  const texts = ['c', 'c', 'counter', 'sum'];
+  return [1, number, ...texts, 0, 0, 0, ...float64(maxIdleSeconds), names];
+};
 const rows = ({ number = 0, from = 0, values = ['x', 'y'], first = 1, tuples = [0, 1, 0, 2] } = {}) => {
   const lists = [first, { texts: values }, [[0]], { integers: tuples }];
   return [2, number, from, tuples.length / 2, ...lists];
@@ -698,7 +704,7 @@ const rows = ({ number = 0, from = 0, values = ['x', 'y'], first = 1, tuples = [
 const drop = (number = 0) => [3, number];
 
 /** Columns of one counter with two rows, and a log with these records. */
-function forged({ records = [define(), rows()], sequence = 1, number = 0, values = ['x', 'y'] } = {}) {
+function forged({ records = [define(), rows()], sequence = 1, number = 0, values = ['x', 'y'], ended } = {}) {
   const log = new ByteWriter();
   log.bytes(Buffer.from(LOG_HEAD[0], 'latin1'));
   for (const word of LOG_HEAD.slice(1, 3)) log.uint32(word);
@@ -711,7 +717,7 @@ function forged({ records = [define(), rows()], sequence = 1, number = 0, values
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
   for (const a of values) counter.inc({ a });
   const named = { name: LOG, length: log.length, checksum: 0, numberOf: () => number };
-  const capture = forgedCapture([{ defaults: 0, view: viewOf(counter) }], sequence);
+  const capture = forgedCapture([{ defaults: 0, view: viewOf(counter), ended }], sequence);
   const { chunks, bytes } = encodeColumns(capture, named, new BlocksAhead());
   return bytesOf({ chunks: [...chunks, ...log.chunks()], bytes: bytes + log.length });
 }
@@ -736,6 +742,22 @@ test('columns and a log that are made by hand are read', () => {
   assert.deepStrictEqual([...samplesOf(textOf(store)).values()], [1, 1]);
 });
 
+test('rows that have ended are told from live ones, by their batch and how they have ended', () => {
+  for (const ended of [
+    { batch: 1, isRemoved: false },
+    { batch: 1, isRemoved: true },
+    { batch: 2 ** 31 - 1, isRemoved: true },
+  ]) {
+    const series = new WorkerSeries(WORKER);
+    series.apply(forged({ records: [define(0, ['a'], 90.5), rows()], ended }));
+    const [source] = series.sources;
+    assert.deepStrictEqual([source.ended, source.definition.maxIdleSeconds], [ended, 90.5]);
+    const store = new ClusterStore();
+    store.apply(WORKER, forged());
+    assert.deepStrictEqual(store.worker(WORKER).sources[0].ended, undefined);
+  }
+});
+
 for (const [name, forgery] of [
   ['a metric number after a gap', { records: [define(1), rows({ number: 1 })], number: 1 }],
   ['the highest possible metric number', { records: [define(0xffffffff)], number: 0xffffffff }],
@@ -753,6 +775,8 @@ for (const [name, forgery] of [
   ['rows of a dropped metric', { records: [define(), drop(), rows()] }],
   ['a record of an unknown kind', { records: [define(), rows(), [4, 0]] }],
   ['a label of an invalid name', { records: [define(0, ['a b']), rows()] }],
+  ['a time to be idle below 0', { records: [define(0, ['a'], -1), rows()] }],
+  ['a time to be idle that is no number', { records: [define(0, ['a'], NaN), rows()] }],
 ]) {
   test(`a source with ${name} is refused`, () => {
     const store = new ClusterStore();
