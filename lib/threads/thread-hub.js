@@ -29,8 +29,6 @@ class ThreadHub {
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
-  /** @type {Map<string, import('node:worker_threads').BroadcastChannel>} by id */
-  #channels = new Map();
   /** @type {Map<number, ThreadRecord>} that have ended, and are not part of the aggregator's totals yet */
   #ended = new Map();
   #nextNumber = 1;
@@ -191,10 +189,8 @@ class ThreadHub {
 
   #takeAll() {
     this.#takeInbox();
-    for (const record of this.#threads.values()) {
-      const channel = /** @type {any} */ (this.#channels.get(record.id));
-      this.#applyInOrder(record, messagesOf(channel));
-    }
+    for (const record of this.#threads.values())
+      this.#applyInOrder(record, messagesOf(/** @type {any} */ (record.channel)));
   }
 
   #takeInbox() {
@@ -257,14 +253,11 @@ class ThreadHub {
       this.#nextNumber,
       message,
       this.#threads.get(previous),
-      request => this.#channels.get(id)?.postMessage(request),
+      request => record.channel?.postMessage(request),
       (answered, hooksBegan) => this.#primary()?.settleThread(record.number, answered, hooksBegan),
     );
     this.#nextNumber++;
-    this.#channels.set(
-      id,
-      this.#listen(channelOf(id), received => this.#applyInOrder(record, [received])),
-    );
+    record.channel = this.#listen(channelOf(id), received => this.#applyInOrder(record, [received]));
     this.#threads.set(id, record);
     // Until then, the thread posts to the inbox.
     Atomics.store(record.listening, 0, 1);
@@ -391,8 +384,7 @@ class ThreadHub {
     record.hooks.end();
     this.#threads.delete(record.id);
     Atomics.store(record.listening, 0, 0);
-    this.#channels.get(record.id)?.close();
-    this.#channels.delete(record.id);
+    record.channel?.close();
   }
 
   /**

@@ -8,6 +8,7 @@
 const { viewOf, OBSERVER, MEASURED } = require('../registry/metric-view');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../source/collect-hooks');
+const { CustomMetrics } = require('../source/custom-metrics');
 const { readableMetrics, isReadable } = require('../source/readable-metrics');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
@@ -16,7 +17,6 @@ const { LogWriter } = require('../source/shared-log');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const RECORD = require('../source/log-records');
-const { stringifyJson } = require('../source/columns-encoder');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 const { warnOnce } = require('../options/warnings');
@@ -56,6 +56,7 @@ const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
  * @property {any} metric
  * @property {MetricView} [view] as published; undefined for a custom metric object
  * @property {TablePublisher} [table] undefined for a custom metric object
+ * @property {string} [json] what get() of a custom metric object has returned, as published
  * @property {boolean} [hasHook] whether a hook was published
  */
 
@@ -73,8 +74,7 @@ class ThreadPublisher {
   /** @type {Map<any, Followed>} by registry */
   #followed = new Map();
   #nextNumber = 0;
-  /** @type {WeakMap<any, string>} what get() of custom metric objects has returned, as JSON */
-  #customs = new WeakMap();
+  #customMetrics = new CustomMetrics();
   #isPublishingChanges = false;
   /** How much memory was sent since open(). */
   #sentBytes = 0;
@@ -250,8 +250,7 @@ class ThreadPublisher {
     registry.metrics.set(metric, published);
     if (view === undefined) {
       this.#append(RECORD.CUSTOM, [number, registry.number], nameOf(metric));
-      const json = this.#customs.get(metric);
-      if (json !== undefined) this.#append(RECORD.READ, [number], json);
+      this.#publishCustom(published);
       this.#announceHook(published);
       return;
     }
@@ -271,24 +270,11 @@ class ThreadPublisher {
       memoryNumber: memory => this.#numberOf(memory),
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
-      onRenumbered: () => this.#publishAgain(published),
+      onRenumbered: () => this.#drop(published, true),
       onChanged: this.#shorten,
     });
     published.table.open();
     void this.#publishChangesSoon();
-  }
-
-  /**
-   * @param {Published} published is shown until that is complete
-   * @returns {Published}
-   */
-  #publishAgain({ number, registry, metric, table, hasHook }) {
-    table?.close();
-    registry.metrics.delete(metric);
-    this.#publish(metric, registry, number);
-    this.#append(RECORD.DROP, [number]);
-    if (hasHook) this.#link.send({ unhook: number });
-    return /** @type {Published} */ (registry.metrics.get(metric));
   }
 
   /** Not in the call that registers a metric: programs give it a hook or an aggregator after that, too. */
@@ -317,8 +303,8 @@ class ThreadPublisher {
     const changed = DEFINITION.filter(key => view?.[key] !== before.view?.[key]);
     // What has no text throws here, before anything is published. The next scrape leaves such a metric out.
     for (const key of changed) String(view?.[key]);
-    const isChanged = changed.length > 0;
-    const published = isChanged ? this.#publishAgain(before) : before;
+    if (changed.length > 0) this.#drop(before, true);
+    const published = /** @type {Published} */ (before.registry.metrics.get(before.metric));
     if (view === undefined || published.hasHook) return;
     if (typeof before.metric.collect !== 'function' && view.beforeRead === undefined) return;
     this.#announceHook(published);
@@ -330,10 +316,14 @@ class ThreadPublisher {
     this.#link.send({ hook: [published.number, nameOf(published.metric)] });
   }
 
-  /** @param {Published} published */
-  #drop({ number, registry, metric, table, hasHook }) {
+  /**
+   * @param {Published} published
+   * @param {boolean} [again] whether to publish the metric anew: it is shown until that is complete
+   */
+  #drop({ number, registry, metric, table, hasHook }, again = false) {
     table?.close();
     registry.metrics.delete(metric);
+    if (again) this.#publish(metric, registry, number);
     this.#append(RECORD.DROP, [number]);
     if (hasHook) this.#link.send({ unhook: number });
   }
@@ -382,16 +372,19 @@ class ThreadPublisher {
         this.#link.send({ started: request });
         this.#sync();
         const hooks = this.#all().map(({ metric, table }) =>
-          table === undefined ? this.#customHook(metric) : metric,
+          table === undefined ? this.#customMetrics.hookOf(metric) : metric,
         );
         return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, (name, reason) =>
-          failed.set(String(name), textOf(reason)),
+          failed.set(nameOf({ name }), textOf(reason)),
         );
       });
       await running?.ended;
       // This thread has left meanwhile, or joins again: the hub does not wait for the answer any more.
       if (this.#log !== log) return;
-      for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
+      for (const published of this.#all()) {
+        viewOf(published.metric)?.beforeRead?.();
+        this.#publishCustom(published);
+      }
       this.#link.send({ answer: request, failed: [...failed] });
       this.#shorten();
     } catch (error) {
@@ -400,31 +393,11 @@ class ThreadPublisher {
     }
   }
 
-  /**
-   * Treats get() of a custom metric object as a `collect` hook.
-   *
-   * @param {any} metric
-   */
-  #customHook(metric) {
-    const collect = async () => {
-      const json = await metric.get();
-      if (json != null) this.#publishCustom(metric, stringifyJson(json));
-    };
-    return { name: nameOf(metric), collect };
-  }
-
-  /**
-   * @param {any} metric
-   * @param {string} json
-   */
-  #publishCustom(metric, json) {
-    if (this.#customs.get(metric) === json) return;
-    this.#customs.set(metric, json);
-    this.#guard(() => {
-      // It may be in several registries, or have been removed since.
-      for (const published of this.#all())
-        if (published.metric === metric) this.#append(RECORD.READ, [published.number], json);
-    });
+  /** @param {Published} published */
+  #publishCustom(published) {
+    const json = this.#customMetrics.jsonOf(published.metric);
+    if (json !== undefined && json !== published.json)
+      this.#append(RECORD.READ, [published.number], (published.json = json));
   }
 }
 

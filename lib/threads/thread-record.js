@@ -20,6 +20,8 @@ class ThreadRecord {
   isPublished = false;
   /** Whether it has left, and answers nothing. */
   hasLeft = false;
+  /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */
+  channel = undefined;
   /** @type {SharedArrayBuffer[]} */
   #chunks = [];
   /** @type {[number: number, memory: SharedArrayBuffer][]} */
