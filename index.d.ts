@@ -345,6 +345,8 @@ export interface AggregatorRegistryOptions {
    * its last numbers only when it ends in an orderly way. Given in a worker, it applies to this worker.
    */
   checkpointInterval?: number;
+  /** Add the number of series of each metric to the self-metrics. Default false. */
+  activeSeries?: boolean;
   /**
    * Processes without a primary of this library, such as those of PM2, share one page if they name the same
    * group: a name, or the absolute path of a directory of its own. false for none. Default: all instances of
@@ -492,6 +494,8 @@ export interface WorkerRegistryOptions {
   inPlace?: boolean;
   /** Path or file: URL of the bundle of `prom-client-cluster/aggregator-thread`. */
   thread?: string | { readonly href: string };
+  /** Add the number of series of each metric to the self-metrics. Default false. */
+  activeSeries?: boolean;
 }
 
 /**

@@ -53,6 +53,7 @@ const { debug } = require('../options/debug-log');
  *   totals are continued
  * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
  * @property {number} [retiredMaxAge] milliseconds
+ * @property {boolean} [activeSeries] whether self-metrics include the number of series of each metric
  * @property {boolean} [inMemory] whether there is no spool, because no other process writes into it
  */
 
@@ -270,7 +271,7 @@ class Aggregator {
       return metric.nativeHistograms ? this.#store.familyOf(metric) : sampleFamily(metric, {});
     });
     this.#merged = [];
-    const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
+    const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts, families);
     const bodies = yield* this.#pages.write(families, selfFamilies, formats);
     return { bodies: yield* this.writeFiles(bodies, formats), hasNative: families.some(isNative) };
   }
@@ -311,10 +312,14 @@ class Aggregator {
     await this.#current.close(remove);
   }
 
-  /** @param {PrimaryFacts} facts */
-  #selfFamilies(facts) {
+  /**
+   * @param {PrimaryFacts} facts
+   * @param {import('../exposition/text-format').Family[]} families of the page
+   */
+  #selfFamilies(facts, families) {
     const state = { ...this.#store.state(), unusable: this.#answers.unusable };
-    const metrics = selfMetrics(facts, state, this.refused, Date.now());
+    const counted = this.#options.activeSeries ? families : undefined;
+    const metrics = selfMetrics(facts, state, this.refused, Date.now(), counted);
     return metrics.map(metric => sampleFamily(metric, {}));
   }
 

@@ -9,6 +9,9 @@ const PREFIX = 'prom_client_cluster_';
 // raise no alert. Those that are known start at 0.
 const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
 
+/** The stage at which workers count what is no failure: series that were idle. */
+const EXPIRED = 'expired';
+
 const SOURCE_CODES = ['magic', 'byte-order', 'version', 'end-mark', 'log', 'checksum', 'numbers'];
 const FILE_CODES = ['ENOENT', 'EACCES', 'EFBIG', 'EINVAL', 'EIO', 'ELOOP', 'EMFILE', 'ENFILE', 'ENOMEM'];
 const REFUSED_REASONS = [
@@ -46,9 +49,10 @@ const IPC_REASONS = [
  *   of the store, and the workers whose last answer could not be used
  * @param {Iterable<[reason: string, count: number]>} refused by the aggregator
  * @param {number} now milliseconds since the epoch
+ * @param {import('../exposition/text-format').Family[]} [families] whose series are to be counted
  * @returns {any[]} metrics as JSON
  */
-function selfMetrics(facts, state, refused, now) {
+function selfMetrics(facts, state, refused, now, families) {
   const oldest = state.oldestCapture === undefined ? 0 : Math.max(now - state.oldestCapture, 0) / 1000;
   const { fresh, stale, ...others } = facts.workers;
   const unusable = fresh.filter(workerId => state.unusable.has(workerId)).length;
@@ -71,9 +75,22 @@ function selfMetrics(facts, state, refused, now) {
       'Failures by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name, or its result is not a metric. json: a custom metric object cannot be read. merge: a metric cannot be merged. Other stages: a snapshot could not be captured or written.',
       withZeros(
         STAGES.map(stage => ({ stage, metric: '' })),
-        state.failures.map(({ stage, metric, count }) => [{ stage, metric }, count]),
+        state.failures.flatMap(({ stage, metric, count }) =>
+          stage === EXPIRED ? [] : [[{ stage, metric }, count]],
+        ),
       ),
     ),
+    counter(
+      'expired_series_total',
+      'Series that workers have dropped because they were idle for maxIdleSeconds, by metric.',
+      withZeros(
+        [{ metric: '' }],
+        state.failures.flatMap(({ stage, metric, count }) =>
+          stage === EXPIRED ? [[{ metric }, count]] : [],
+        ),
+      ),
+    ),
+    ...(families === undefined ? [] : [activeSeries(families)]),
     counter(
       'conflicts_total',
       'Metrics of a worker that were left out of a scrape because a worker with a lower id has a metric of that name with another type.',
@@ -105,6 +122,15 @@ function selfMetrics(facts, state, refused, now) {
     ),
     ...(facts.group === undefined ? [] : groupMetrics(facts.group)),
   ];
+}
+
+/** @param {import('../exposition/text-format').Family[]} families */
+function activeSeries(families) {
+  const counts = families.map(({ name, rows }) => {
+    const all = rows();
+    return sample('length' in all ? Number(all.length) : [...all].length, { metric: name });
+  });
+  return gauge('active_series', 'Label sets of each metric on this page, without self-metrics.', counts);
 }
 
 /** @param {import('../cluster/wire/messages').GroupFacts} group */

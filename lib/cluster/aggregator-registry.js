@@ -66,6 +66,8 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least
    *   100; a killed worker loses no more than this time. Default 1000, or longer, so that they take at most a
    *   thousandth of the worker's event loop; 0 for none. Given in a worker, it applies to this worker
+   * @param {boolean} [options.activeSeries] add the number of series of each metric to the self-metrics,
+   *   default false
    * @param {string | false} [options.group] name of a group of processes that share one page, or the absolute
    *   path of its directory; false for none. Default: the instances of an application in PM2's cluster mode
    * @throws {TypeError} if the content type is unknown, or an option is not valid

@@ -24,11 +24,14 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string | URL} [thread] path or file: URL
  * @property {boolean} [includePrimary]
  * @property {number} [checkpointInterval] milliseconds, 0 for none; if not given, it follows their cost
+ * @property {boolean} [activeSeries]
  * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
 const NAMES = new Set(
-  'timeout formats directory retiredMaxAge inPlace thread includePrimary checkpointInterval group'.split(' '),
+  'timeout formats directory retiredMaxAge inPlace thread includePrimary checkpointInterval activeSeries group'.split(
+    ' ',
+  ),
 );
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */

@@ -14,6 +14,7 @@ const SHARED_OPTIONS = [
   'thread',
   'includePrimary',
   'checkpointInterval',
+  'activeSeries',
 ];
 
 /** @typedef {import('./primary/cluster-primary').ClusterPrimary} ClusterPrimary */

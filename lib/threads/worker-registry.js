@@ -24,7 +24,7 @@ const { settledWithin } = require('../event-loop/timers');
 const { codedError } = require('../options/coded-error');
 
 const DEFAULT_TIMEOUT = 5000;
-const SHARED_OPTIONS = ['retiredMaxAge', 'inPlace', 'thread'];
+const SHARED_OPTIONS = ['retiredMaxAge', 'inPlace', 'thread', 'activeSeries'];
 const OPTIONS = new Set(['timeout', 'formats', ...SHARED_OPTIONS]);
 
 const PUSH_IN_MAIN_THREAD =
@@ -69,6 +69,7 @@ class WorkerRegistry extends Registry {
    *   has them, default one hour; in a cluster or group they stay
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
+   * @param {boolean} [options.activeSeries] as that of AggregatorRegistry
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, primary, options) {

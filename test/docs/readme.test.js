@@ -112,6 +112,10 @@ const CHECKS = {
     const [, documented] = /^```text\n([^]*?)^```$/m.exec(read('docs/label-limits.md'));
     assert.strictEqual(text.replace(/^#.*\n/gm, ''), documented);
   },
+  'docs/lifetime.md: Lifetime of series': async program => {
+    const text = await textOf(await portOf(program, 3000));
+    assert.match(text, /^device_messages_total\{device="d-1"\} 1$/m);
+  },
   'docs/metrics-endpoint.md: With express': servesDefaultMetrics,
   'docs/metrics-endpoint.md: With fastify': servesDefaultMetrics,
   'docs/metrics-endpoint.md: On a port of their own': async program => {

@@ -51,6 +51,8 @@ const BAD = {
   ClusterSnapshotsLarge: [['snapshot_bytes', '1000000x60 200000000x60']],
   ClusterCollectSlow: durations('collect'),
   ClusterMergeSlow: durations('merge'),
+  ClusterSeriesExpireFast: [['expired_series_total{metric="m"}', '0+60x60 3600+60000x60']],
+  ClusterSeriesMany: [['active_series{metric="m"}', '1000x60 200000x60']],
   ClusterMetricConflict: [['conflicts_total', '0x60 1+1x60']],
   ClusterAnswersRefused: [['refused_answers_total{reason="magic"}', '1x60 2+1x60']],
   ClusterThreadLost: [['lost_threads_total', '0x60 1x60']],

@@ -84,7 +84,7 @@ class ThreadBackend {
    */
   #startThread(options) {
     const { Worker } = require('node:worker_threads');
-    const { directory, fallbacks, adopt, totals, retiredMaxAge, inMemory } = this.#options;
+    const { directory, fallbacks, adopt, totals, retiredMaxAge, activeSeries, inMemory } = this.#options;
     const spool = { directory, fallbacks, adopt, inMemory };
     const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ class ThreadBackend {
         name: 'prom-client-cluster',
         // The thread's heap may become as large as this process's own.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge },
+        workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge, activeSeries },
       });
       let started = false;
       let isGivenUp = false;

@@ -92,7 +92,7 @@ function readOnly(t) {
 }
 
 describe('self-metrics of a cluster', () => {
-  const shared = sharedCluster({ workers: 2, worker: counting });
+  const shared = sharedCluster({ workers: 2, worker: counting, options: { activeSeries: true } });
 
   /** The page in both formats; several registries of a primary share their aggregator. */
   const pages = () =>
@@ -124,7 +124,7 @@ describe('self-metrics of a cluster', () => {
     withBoth,
     async t => {
       quiet = await read(t);
-      assert.equal(quiet.length, 11);
+      assert.equal(quiet.length, 13);
     },
   );
 
@@ -261,6 +261,35 @@ describe('self-metrics of a cluster', () => {
       assert.ok(size > least, `${size}`);
     }
     await cluster.inWorker(2, ({ client }) => client.register.removeSingleMetric('many_total'));
+  });
+
+  it('active_series counts the label sets of each metric once for all workers, whatever its type, on request', async t => {
+    const cluster = shared();
+    const record = ({ client }, id) => {
+      const options = { help: 'h', labelNames: ['path'] };
+      const sizes = new client.Histogram({ name: 'sizes', ...options });
+      for (const path of ['both', id]) sizes.observe({ path }, 1);
+      new client.Gauge({ name: 'unused', ...options });
+      client.register.registerMetric({
+        name: 'custom',
+        get: () => ({ name: 'custom', help: 'h', type: 'gauge', values: [{ value: 1, labels: { id } }] }),
+      });
+    };
+    for (const id of [1, 2]) await cluster.inWorker(id, record, id);
+    const self = await selfScrape(cluster);
+    const counts = growthOf('active_series', new Map([['active_series{metric="unused"}', -1]]), self);
+    assert.deepEqual(counts, {
+      'active_series{metric="done_total"}': 1,
+      'active_series{metric="sizes"}': 3,
+      'active_series{metric="unused"}': 1,
+      'active_series{metric="custom"}': 2,
+    });
+    await cluster.inWorkers([1, 2], ({ client }) => {
+      for (const name of ['sizes', 'unused', 'custom']) client.register.removeSingleMetric(name);
+    });
+    const other = await startCluster(t, { workers: 1, worker: counting });
+    assert.deepEqual(growthOf('active_series', new Map(), await selfScrape(other)), {});
+    await other.end();
   });
 
   it('failures_total counts failures of workers by stage and metric, and keeps those of dead workers', async () => {

@@ -183,6 +183,7 @@ const options: AggregatorRegistryOptions = {
   inPlace: true,
   includePrimary: true,
   checkpointInterval: 1000,
+  activeSeries: true,
 };
 const cluster = new AggregatorRegistry(prometheusContentType, options);
 const byItsOtherName: ClusterRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
