@@ -11,7 +11,7 @@ const { aggregateJson } = require('./aggregate-json');
 const { ownPage, ownRegistries, shownRegistries } = require('./own-page');
 const { JOINED, joinCopies, joinOthers, registriesOfProcess } = require('./package-copies');
 const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
-const { primaryOfProcess, holdPrimary, releasePrimary } = require('./primary-of-process');
+const { primaryOfProcess, usePrimary, releasePrimary } = require('./primary-of-process');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
@@ -92,7 +92,7 @@ class AggregatorRegistry extends Registry {
       return;
     }
     joinCopies(Registry);
-    holdPrimary(this, given, effective, () => {
+    usePrimary(this, given, effective, () => {
       const { ClusterPrimary } = require('./primary/cluster-primary');
       warnIfMissing(effective.directory);
       return new ClusterPrimary(cluster, effective, registriesOfProcess);
@@ -160,15 +160,11 @@ class AggregatorRegistry extends Registry {
   /**
    * Where the metrics are aggregated. The self-metrics have the state of the workers, failures and refusals.
    *
-   * @returns {Pick<import('./primary/cluster-state').ClusterState, 'aggregator' | 'aggregatorReason' |
-   *   'directory' | 'group'> | undefined} undefined if this process is neither a primary nor in a group
+   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is neither a primary
+   *   nor in a group
    */
   clusterState() {
-    const state = (groupOfProcess() ?? primaryOfProcess())?.state();
-    if (state === undefined) return undefined;
-    const { aggregator, aggregatorReason, directory, group } = state;
-    const shown = { aggregator, aggregatorReason, directory };
-    return group === undefined ? shown : { ...shown, group };
+    return (groupOfProcess() ?? primaryOfProcess())?.state();
   }
 
   get [ALLOWS_EXEMPLARS]() {

@@ -21,13 +21,13 @@ const SHARED_OPTIONS = [
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
 
 /**
- * The shared primary, and the AggregatorRegistry objects that hold it: those that were not closed.
+ * The shared primary, and the AggregatorRegistry objects that use it: those that were not closed.
  *
  * @typedef {object} SharedPrimary
  * @property {ClusterPrimary} primary
  * @property {Record<string, unknown>} options of the first AggregatorRegistry
- * @property {WeakSet<object>} holders
- * @property {number} count of the holders
+ * @property {WeakSet<object>} users
+ * @property {number} count of these
  * @property {boolean} hasWarned whether options that differ were reported
  */
 
@@ -37,36 +37,36 @@ function primaryOfProcess() {
 }
 
 /**
- * @param {object} holder an AggregatorRegistry
+ * @param {object} user an AggregatorRegistry
  * @param {ClusterOptions} given its options
  * @param {ClusterOptions} effective the same with those of the environment
  * @param {() => ClusterPrimary} create called if it is the first one
  */
-function holdPrimary(holder, given, effective, create) {
+function usePrimary(user, given, effective, create) {
   const shared = (ownProcessState().primary ??= {
     primary: create(),
     options: /** @type {any} */ (effective),
-    holders: new WeakSet(),
+    users: new WeakSet(),
     count: 0,
     hasWarned: false,
   });
   warnIfOptionsDiffer('AggregatorRegistry', SHARED_OPTIONS, shared, /** @type {any} */ (given));
-  shared.holders.add(holder);
+  shared.users.add(user);
   shared.count++;
 }
 
 /**
- * Closes the primary if nothing else holds it.
+ * Closes the primary if nothing else uses it.
  *
- * @param {object} holder
+ * @param {object} user
  */
-async function releasePrimary(holder) {
+async function releasePrimary(user) {
   const shared = processState().primary;
-  if (!shared?.holders.delete(holder)) return;
+  if (!shared?.users.delete(user)) return;
   shared.count--;
   if (shared.count > 0) return;
   ownProcessState().primary = undefined;
   await shared.primary.close();
 }
 
-module.exports = { primaryOfProcess, holdPrimary, releasePrimary };
+module.exports = { primaryOfProcess, usePrimary, releasePrimary };

@@ -26,7 +26,7 @@ const { toNumber } = require('./number-format');
  * @returns {import('./text-format').Family}
  */
 function sampleFamily(metric, defaultLabels) {
-  const samples = wellFormed(samplesOf(metric));
+  const samples = samplesOf(metric);
   return {
     name: metric.name,
     help: metric.help,
@@ -52,45 +52,6 @@ function samplesOf(metric) {
   if (Array.isArray(values)) return values;
   if (values && Symbol.iterator in Object(values)) return [...values];
   throw new TypeError(`expected a metric with a list of values: ${inspect(metric)}`);
-}
-
-/**
- * In UTF-8, texts that differ in unpaired surrogates only are the same. Samples whose labels are such texts
- * become one series, with the sum of their values, as in a cluster.
- *
- * @param {Sample[]} samples
- * @returns {Sample[]} the same list if there is nothing to do
- */
-function wellFormed(samples) {
-  if (!hasUnpairedSurrogates(samples)) return samples;
-  /** @type {Map<string, Sample>} */
-  const series = new Map();
-  for (const sample of samples) {
-    const key = `${sample.metricName}{${labelsText(labelsOf(sample, {})).toWellFormed()}}`;
-    const other = series.get(key);
-    const value = other === undefined ? sample.value : toNumber(other.value) + toNumber(sample.value);
-    series.set(key, { ...(other ?? sample), value });
-  }
-  return [...series.values()];
-}
-
-/**
- * @param {Sample[]} samples
- * @throws {TypeError} if one is missing. Not by some(), which skips them: 10 s for a length of 3e8
- */
-function hasUnpairedSurrogates(samples) {
-  for (const { labels, sharedLabels } of samples)
-    if (!isWellFormed(labels) || !isWellFormed(sharedLabels)) return true;
-  return false;
-}
-
-/** @param {Record<string, unknown> | undefined} labels */
-function isWellFormed(labels) {
-  for (const name in labels) {
-    const value = labels[name];
-    if (typeof value === 'string' && !value.isWellFormed()) return false;
-  }
-  return true;
 }
 
 /**

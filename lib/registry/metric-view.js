@@ -3,6 +3,8 @@
 // How registries and the snapshot writer read a metric. These are registered symbols, because a registry may
 // hold metrics of another copy of this package, and versioned, because that copy may be another release.
 
+const { kindOfType } = require('../series/layouts');
+
 const VIEW = Symbol.for('prom-client-cluster.metric-view.v1');
 
 /** Property of a registry: its default labels. */
@@ -65,7 +67,8 @@ function hasNativeHistograms(registry) {
   return registry
     .getMetricsAsArray()
     .some(
-      (/** @type {any} */ metric) => metric.type === 'histogram' && viewOf(metric)?.buckets !== undefined,
+      (/** @type {any} */ metric) =>
+        kindOfType(metric.type).isCumulative && viewOf(metric)?.buckets !== undefined,
     );
 }
 

@@ -42,8 +42,8 @@ const TIMEOUT = Symbol('timeout');
  * @property {import('./thread-publisher').ThreadPublisher} [publisher] of a thread that has joined
  * @property {Record<string, unknown>} options of the first object
  * @property {boolean} hasWarned whether options that differ were reported
- * @property {WeakSet<object>} holders
- * @property {number} count of the holders
+ * @property {WeakSet<object>} users
+ * @property {number} count of these
  * @property {Set<Promise<unknown>>} scrapes under way
  */
 
@@ -82,12 +82,12 @@ class WorkerRegistry extends Registry {
     joinCopies(/** @type {any} */ (Registry));
     const threads = (ownProcessState().threads ??= {
       ...{ options: effective, hasWarned: false },
-      ...{ holders: new WeakSet(), count: 0, scrapes: new Set() },
+      ...{ users: new WeakSet(), count: 0, scrapes: new Set() },
     });
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
     else join(threads);
-    threads.holders.add(this);
+    threads.users.add(this);
     threads.count++;
   }
 
@@ -237,7 +237,7 @@ class WorkerRegistry extends Registry {
  */
 async function release(registry, timeout) {
   const threads = processState().threads;
-  if (!threads?.holders.delete(registry)) return;
+  if (!threads?.users.delete(registry)) return;
   if (--threads.count > 0) return;
   ownProcessState().threads = undefined;
   const { publisher, hub, primary } = threads;

@@ -138,20 +138,6 @@ test('a custom metric object is rendered by getForPromString() if it has it, and
   assert.throws(() => registry.resetMetrics(), TypeError);
 });
 
-test('custom metric objects: label values that differ in unpaired surrogates only are one series', async () => {
-  const registry = new Registry();
-  registry.setDefaultLabels({ env: '\udfff' });
-  const values = ['x\ud800', 'x\udfff', 'x\ufffd', 'y'].map(a => ({ value: 1, labels: { a } }));
-  registry.registerMetric(duck('m', values));
-  assert.deepStrictEqual(
-    samplesOf(String(Buffer.from(await registry.metrics()))),
-    new Map([
-      [seriesKey('m', { a: 'x\ufffd', env: '\ufffd' }), 3],
-      [seriesKey('m', { a: 'y', env: '\ufffd' }), 1],
-    ]),
-  );
-});
-
 test('a custom metric object may have a set of samples, or none', () =>
   assertSame(async ({ Registry: Client }) => {
     const registry = new Client();

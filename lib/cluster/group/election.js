@@ -54,7 +54,7 @@ class Election {
   /** @type {Promise<void> | undefined} while the directory and the socket are created */
   #opening = undefined;
   /** Generation whose leader does not answer. */
-  #silent = 0;
+  #unresponsive = 0;
   /** Whether this process has ever met another one: then the group does not end with that. */
   #hasMet = false;
   /** Whether the search for the leader is under way. */
@@ -131,13 +131,13 @@ class Election {
       const { generation, leader } = this.#directory.newest();
       if (this.#link?.generation === generation) return true;
       this.#link?.close();
-      const isSilent = this.#silent === generation;
+      const isUnresponsive = this.#unresponsive === generation;
       // If the id is that of this process, an error has ended its own election.
       const isOther = leader !== undefined && leader.id !== this.id;
-      if (isOther && !isSilent && (await this.#linkTo(leader.id, generation))) return true;
+      if (isOther && !isUnresponsive && (await this.#linkTo(leader.id, generation))) return true;
       // If the election fails, on a full disk for example, the leader is tried again: it may answer by then.
-      this.#silent = 0;
-      await this.#elect(generation + 1, isSilent ? leader?.id : undefined);
+      this.#unresponsive = 0;
+      await this.#elect(generation + 1, isUnresponsive ? leader?.id : undefined);
       return this.leader !== undefined;
     } catch (error) {
       debug('no link to the group: %s', error);
@@ -231,7 +231,7 @@ class Election {
       // At once: requests may have come with it.
       onWelcome: () => (this.#link = link),
       onRequest: message => this.#candidate.onRequest(message),
-      onSilence: () => (this.#silent = generation),
+      onUnresponsive: () => (this.#unresponsive = generation),
       onEnd: () => {
         if (this.#link !== link) return;
         this.#link = undefined;
@@ -246,15 +246,15 @@ class Election {
    * Tries to become the leader.
    *
    * @param {number} generation
-   * @param {number} [silent] id of the leader that is replaced, if that does not answer
+   * @param {number} [unresponsive] id of the leader that is replaced, if that does not answer
    */
-  async #elect(generation, silent) {
+  async #elect(generation, unresponsive) {
     this.leader = await Leader.elect({
       directory: this.#directory,
       generation,
       id: this.id,
       isContinuing: this.#hasMet,
-      silent,
+      unresponsive,
       options: this.#candidate.options,
       onRequest: message => this.#candidate.onRequest(message),
       onDeposed: () => {

@@ -73,13 +73,13 @@ class GroupMembers extends EventEmitter {
   /**
    * @param {object} options
    * @param {number[]} options.ids of processes that have snapshot files
-   * @param {number} [options.silent] id of one that does not answer, for which no scrape waits
+   * @param {number} [options.unresponsive] id of one that does not answer, for which no scrape waits
    * @param {(id: number) => Promise<boolean>} options.isAlive
    * @param {(id: number) => void} options.onDead
    * @param {() => void} options.onJoined called when there is another member
    * @param {() => boolean} options.isCurrent whether this process still leads; if not, it closes the links
    */
-  constructor({ ids, silent, isAlive, onDead, onJoined, isCurrent }) {
+  constructor({ ids, unresponsive, isAlive, onDead, onJoined, isCurrent }) {
     super();
     this.#onDead = onDead;
     this.#onJoined = onJoined;
@@ -89,7 +89,7 @@ class GroupMembers extends EventEmitter {
     this.workers = {};
     for (const id of ids) this.workers[id] = new Member(id, isCurrent);
     /** Settles when all of them are linked, or after a second: one may be stopped. */
-    this.settled = this.#settle(silent);
+    this.settled = this.#settle(unresponsive);
     for (const member of this.#all) void this.#probe(member);
   }
 
@@ -102,10 +102,10 @@ class GroupMembers extends EventEmitter {
     return this.#all.length;
   }
 
-  /** @param {number | undefined} silent */
-  async #settle(silent) {
+  /** @param {number | undefined} unresponsive */
+  async #settle(unresponsive) {
     const end = performance.now() + SETTLE_MILLISECONDS;
-    const isAwaited = () => this.#all.some(member => !member.isConnected() && member.id !== silent);
+    const isAwaited = () => this.#all.some(member => !member.isConnected() && member.id !== unresponsive);
     while (isAwaited() && performance.now() < end && !this.#isClosed)
       await new Promise(resolve => setTimeout(resolve, 10));
   }

@@ -6,7 +6,6 @@
 const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');
 const { MemberSource } = require('./member-source');
-const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
 const { REQUEST, WELCOME } = require('../wire/messages');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
@@ -99,7 +98,7 @@ class Group {
       generation,
       failure: link === undefined ? failure : '',
     };
-    return { ...(this.primary?.state() ?? NOTHING_AGGREGATED), group };
+    return { aggregator: 'none', aggregatorReason: '', directory: '', ...this.primary?.state(), group };
   }
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary | undefined} if this process aggregates */

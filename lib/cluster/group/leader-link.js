@@ -15,7 +15,7 @@ const { debug } = require('../../options/debug-log');
 // loop is held: another process takes over. Before the last look, what has arrived meanwhile is read, because
 // this process may have been stopped.
 const LOOK_MILLISECONDS = 500;
-const MAX_SILENT_LOOKS = 4;
+const MAX_MISSED_LOOKS = 4;
 const LAST_CHANCE_MILLISECONDS = 100;
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -25,7 +25,7 @@ const LAST_CHANCE_MILLISECONDS = 100;
  * @typedef {object} LeaderEvents
  * @property {() => void} onWelcome called when the leader has answered
  * @property {(message: any) => void} onRequest called with messages of type REQUEST and WELCOME
- * @property {() => void} onSilence called when the leader does not answer; the link ends
+ * @property {() => void} onUnresponsive called when the leader does not answer; the link ends
  * @property {() => void} onEnd called once, whichever side ends the link
  */
 
@@ -36,7 +36,7 @@ class LeaderLink {
   #isWelcome = false;
   /** Whether the leader has sent anything since the last look. */
   #isHeard = false;
-  #silentLooks = 0;
+  #missedLooks = 0;
   /** How many callers wait for the leader. */
   #waiting = 0;
   /** @type {NodeJS.Timeout | undefined} until the next look */
@@ -136,7 +136,7 @@ class LeaderLink {
     if (this.#waiting++ === 0) {
       // A greeting is an answer to ours, and the first ping is sent at the first look.
       this.#isHeard = this.#isWelcome;
-      this.#silentLooks = 0;
+      this.#missedLooks = 0;
       this.#lookLater();
     }
     try {
@@ -147,18 +147,18 @@ class LeaderLink {
   }
 
   #lookLater() {
-    const wait = this.#silentLooks < MAX_SILENT_LOOKS ? LOOK_MILLISECONDS : LAST_CHANCE_MILLISECONDS;
+    const wait = this.#missedLooks < MAX_MISSED_LOOKS ? LOOK_MILLISECONDS : LAST_CHANCE_MILLISECONDS;
     this.#timer = unref(setTimeout(() => this.#look(), wait));
   }
 
   #look() {
     if (this.#isHeard) {
       this.#isHeard = false;
-      this.#silentLooks = 0;
+      this.#missedLooks = 0;
       this.send({ type: PING });
-    } else if (++this.#silentLooks > MAX_SILENT_LOOKS) {
+    } else if (++this.#missedLooks > MAX_MISSED_LOOKS) {
       debug('generation %d does not answer', this.generation);
-      this.#events.onSilence();
+      this.#events.onUnresponsive();
       this.close();
       return;
     }

@@ -22,7 +22,7 @@ const { setImmediate } = require('node:timers');
  * @property {number} generation
  * @property {number} id of this process
  * @property {boolean} isContinuing whether this process has met another one of the group
- * @property {number} [silent] id of a member that does not answer
+ * @property {number} [unresponsive] id of a member that does not answer
  * @property {() => import('../cluster-options').ClusterOptions} options read when there is anything to
  *   aggregate
  * @property {(message: any) => void} onRequest called with messages to the member that this process is
@@ -75,7 +75,7 @@ class Leader {
    * @param {number[]} ids of other processes that have snapshot files
    * @param {string | undefined} adopt directory of snapshot files of an earlier leader
    */
-  constructor({ directory, generation, id, silent, options, onRequest, onDeposed }, ids, adopt) {
+  constructor({ directory, generation, id, unresponsive, options, onRequest, onDeposed }, ids, adopt) {
     this.generation = generation;
     this.#directory = directory;
     this.#id = id;
@@ -84,7 +84,7 @@ class Leader {
     this.#adopt = adopt;
     this.#members = new GroupMembers({
       ids,
-      silent,
+      unresponsive,
       isAlive: async member => member === id || directory.isAlive(member),
       onDead: member => directory.removeSocket(member),
       onJoined: () => this.#aggregateIfShared(),

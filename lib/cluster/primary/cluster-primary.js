@@ -15,7 +15,7 @@ const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
 const { countReason } = require('./reason-counts');
-const { clusterState, primaryFacts } = require('./cluster-state');
+const { primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
 const { TEXT } = require('../../exposition/formats');
 const { unavailable } = require('../../registry/unavailable');
@@ -65,12 +65,10 @@ class ClusterPrimary {
   #threads;
   /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
   #leftOut = undefined;
-  /** @type {RenderResult['state'] | undefined} as of the last render */
-  #storeState = undefined;
+  /** @type {Pick<RenderResult, 'refused' | 'state'> | undefined} of the last render */
+  lastResult = undefined;
   /** Whether the last page had numbers of all workers that an earlier one had. */
   #isComplete = true;
-  /** @type {[string, number][]} */
-  #refusedByAggregator = [];
 
   /**
    * @param {import('node:cluster').Cluster} cluster
@@ -240,10 +238,11 @@ class ClusterPrimary {
 
   /** @returns {import('./cluster-state').ClusterState} */
   state() {
-    return clusterState(this.#sources, this.#refusedByAggregator, this.#storeState);
+    return { ...this.#supervisor.place, directory: this.#supervisor.directory };
   }
 
-  get #sources() {
+  /** @returns {import('./cluster-state').Sources} */
+  get sources() {
     const threads = this.#threads?.shown() ?? [];
     return { records: this.#roster.all, supervisor: this.#supervisor, messages: this.#messages, threads };
   }
@@ -353,7 +352,7 @@ class ClusterPrimary {
    */
   async #render(formats, final, startedAt) {
     const facts = formats.some(({ selfMetrics }) => selfMetrics)
-      ? await primaryFacts(this.#sources, this.#durations, startedAt)
+      ? await primaryFacts(this.sources, this.#durations, startedAt)
       : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
@@ -370,8 +369,7 @@ class ClusterPrimary {
 
   /** @param {RenderResult} result */
   #noteResult({ refused, state, seconds, positions: entries, badLogs, unreadable }) {
-    this.#refusedByAggregator = refused;
-    this.#storeState = state;
+    this.lastResult = { refused, state };
     warnOfUnknownAggregator(state.failures);
     this.#durations.merged(seconds);
     for (const workerId of unreadable) {

@@ -302,11 +302,11 @@ class ScrapeRounds {
       return;
     }
     const keys = new Set(callers.map(({ key }) => key));
-    const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
+    const sharing = Array.from(keys, key => callers.filter(caller => caller.key === key));
     const facts = { [HOOK_FAILURES]: hookFailures(result.state), [HAS_NATIVE]: result.hasNative };
     (result.bodies ?? []).forEach((body, i) => {
       const page = withFacts('buffer' in body ? Buffer.from(body.buffer, 0, body.length) : body, facts);
-      for (const caller of holders[i]) {
+      for (const caller of sharing[i]) {
         const isAwaited = caller.resolve(page);
         if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);
       }

@@ -34,7 +34,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function open(ids = [], { dead, silent } = {}) {
+  async function open(ids = [], { dead, unresponsive } = {}) {
     // A test may open several.
     if (place !== undefined) fs.rmSync(place, { recursive: true, force: true });
     place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-members-'));
@@ -43,7 +43,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     isCurrent = true;
     members = new GroupMembers({
       ids,
-      silent,
+      unresponsive,
       isAlive: async id => alive.has(id),
       onDead: id => events.push(['dead', id, undefined]),
       isCurrent: () => {
@@ -134,7 +134,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     const now = performance.now();
     // Otherwise nobody is waited for after a second.
     t.mock.method(performance, 'now', () => now);
-    await open([1, 2], { silent: 1 });
+    await open([1, 2], { unresponsive: 1 });
     let isSettled = false;
     const settled = members.settled.then(() => (isSettled = true));
     await new Promise(resolve => setTimeout(resolve, 20));

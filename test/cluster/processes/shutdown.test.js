@@ -376,7 +376,7 @@ describe('shutdown() in other clusters', () => {
         const onGone = async () => {
           if (++events < 2) return;
           await registry.shutdown(60_000);
-          console.log(JSON.stringify(require(${JSON.stringify(SHARED)}).primaryOfProcess().state().retiring));
+          console.log(JSON.stringify(require(${JSON.stringify(SHARED)}).primaryOfProcess().sources.supervisor.retiring));
         };
         cluster.on('exit', onGone).on('disconnect', onGone);
         cluster.fork();
