@@ -97,9 +97,9 @@ class MethodByValue {
   #series;
   #create;
   #name;
-  /** @type {import('../series/label-index').LabelIndex | undefined} */
-  #index = undefined;
-  /** Of `#index`. */
+  /** Of the table. Methods do not outlive it: a child that has lost its series may share the overflow series. */
+  #generation = -1;
+  /** Of the table's index. */
   #dictionary = NO_VALUES;
   /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
   #methods = [];
@@ -123,8 +123,8 @@ class MethodByValue {
    * @returns {((value?: number | null) => any) | undefined} undefined if there is none yet
    */
   of(labels) {
-    const { index } = this.#series.table;
-    if (this.#index !== index) this.#follow(index);
+    const { table } = this.#series;
+    if (this.#generation !== table.generation) this.#follow(table);
     let only;
     for (const name in labels) {
       if (name !== this.#name) return undefined;
@@ -150,10 +150,10 @@ class MethodByValue {
     this.#last = undefined;
   }
 
-  /** @param {any} index that has ids of its own */
-  #follow(index) {
-    this.#index = index;
-    this.#dictionary = index.dictionaries[index.positions.get(this.#name)] ?? NO_VALUES;
+  /** @param {any} table */
+  #follow({ generation, index }) {
+    this.#generation = generation;
+    this.#dictionary = index?.dictionaries[index.positions.get(this.#name)] ?? NO_VALUES;
     this.#methods = [];
     this.#last = this.#lastMethod = undefined;
   }

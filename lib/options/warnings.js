@@ -27,7 +27,8 @@ const warned = new Set();
 function warnOnce(subject, text, code = CODE) {
   if (warned.has(subject)) return;
   warned.add(subject);
-  process.emitWarning(text, { code });
+  // Missing in browsers.
+  globalThis.process?.emitWarning?.(text, { code });
 }
 
 /**
@@ -55,7 +56,6 @@ function warnOfCall(subject, problem, value) {
   if (warned.has(subject)) return;
   warned.add(subject);
   const text = `${subject}: ${problem}: ${printed(value)}${callerLine()}`;
-  // Missing in browsers.
   globalThis.process?.emitWarning?.(text, { code: CODE_OF_CALLS });
 }
 

@@ -195,7 +195,9 @@ class WorkerRegistry extends Registry {
 
   /** Why there is nothing to show, for an endpoint. */
   get [UNAVAILABLE]() {
-    if (processState().threads?.primary === undefined)
+    const { threads } = processState();
+    if (threads === undefined) return 'The WorkerRegistry was closed.';
+    if (threads.primary === undefined)
       return 'This thread does not serve the metrics: serve a WorkerRegistry in the main thread.';
     return 'There are no metrics in this process.';
   }

@@ -127,6 +127,11 @@ for (const { name, make, record } of METRIC_TYPES) {
       const curried = metric.curry(GET);
       for (const status of [200, 404, 404, 500]) record(curried, { status }, 1);
       assert.equal(metric.overflowCount, 3);
+      // Its series has left since, and another one has its place.
+      curried.remove({ status: 200 });
+      record(metric.curry(GET), { status: 201 }, 1);
+      for (let i = 0; i < 3; i++) record(curried, { status: 200 }, 1);
+      assert.equal(metric.overflowCount, 6);
     });
   });
 }

@@ -104,6 +104,28 @@ describe("enableExemplars: 'trace'", () => {
     );
   });
 
+  it("enableExemplars: 'trace' counts on and warns once if the OpenTelemetry API throws", async t => {
+    const warnings = t.mock.method(process, 'emitWarning', () => {});
+    const metrics = Object.values(WAYS).map(([Type, record]) => [made(Type), record]);
+    const broken = [() => assert.fail('broken'), () => ({ getValue: () => ({ spanContext: () => null }) })];
+    for (const active of broken) {
+      context.disable();
+      context.setGlobalContextManager(Object.assign(new Contexts(), { active }));
+      for (const [metric, record] of metrics) record(metric);
+    }
+    context.disable();
+    context.setGlobalContextManager(new Contexts());
+    for (const [metric] of metrics) {
+      const value = metric.value(LABELS);
+      assert.ok(value.count === 2 || Math.abs(value - 0.6) < 1e-9, `${value}`);
+      assert.deepEqual(await exemplarsOf(metric), []);
+    }
+    assert.deepEqual(
+      warnings.mock.calls.map(({ arguments: [text] }) => text),
+      ['Exemplars lack the active trace, because the OpenTelemetry API failed: broken'],
+    );
+  });
+
   it("enableExemplars: true has no trace, and 'trace' is refused where exemplars are", async () => {
     const registers = [new Registry(Registry.OPENMETRICS_CONTENT_TYPE)];
     const counter = new Counter({ name: 'm', help: 'h', registers, enableExemplars: true });

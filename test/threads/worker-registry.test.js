@@ -18,7 +18,7 @@ const { collectGarbage } = require('../runtime/fixtures/default-metrics-runtime'
 const { record } = require('./fixtures/aggregated');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
 
-const { AggregatorRegistry, Counter, Registry, WorkerRegistry, register } = client;
+const { AggregatorRegistry, Counter, Registry, WorkerRegistry, metricsResponse, register } = client;
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -813,6 +813,9 @@ describe('WorkerRegistry', () => {
     assert.notEqual(await registry.workerMetrics({ selfMetrics: true }), '');
     await Promise.all([registry.close(), registry.close()]);
     assert.equal(await registry.workerMetrics({ selfMetrics: true }), '');
+    const request = new Request('http://localhost/metrics');
+    const response = await metricsResponse(registry, request, { onError() {} });
+    assert.equal(await response.text(), 'The WorkerRegistry was closed.\n');
   });
 
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {

@@ -232,7 +232,7 @@ class ClusterPrimary {
     for (const record of this.#roster.all) {
       if (isOnline(record.worker)) this.#messages.dismiss(record);
     }
-    this.#rounds.close();
+    this.#rounds.close(this.#threads === undefined ? 'AggregatorRegistry' : 'WorkerRegistry');
     await this.#supervisor.close();
   }
 

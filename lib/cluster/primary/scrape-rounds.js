@@ -66,7 +66,8 @@ class ScrapeRounds {
   #callers = new Batches(callers => this.#runRound(callers), OVERLAP_MILLISECONDS);
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
-  #isClosed = false;
+  /** The class that was closed. */
+  #closed = /** @type {string | undefined} */ (undefined);
 
   /** @param {Cluster} cluster */
   constructor(cluster) {
@@ -89,7 +90,7 @@ class ScrapeRounds {
    */
   collect(format, timeout) {
     // A worker's request may have waited for its turn.
-    if (this.#isClosed) return Promise.reject(closed());
+    if (this.#closed !== undefined) return Promise.reject(closed(this.#closed));
     const caller = new ScrapeCaller(format, timeout);
     const formats = Array.from(this.#callers.waiting, other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
@@ -122,10 +123,14 @@ class ScrapeRounds {
     await this.#rendering;
   }
 
-  /** Rejects all callers, and those that come later. */
-  close() {
-    this.#isClosed = true;
-    for (const caller of this.#unanswered) caller.reject(closed());
+  /**
+   * Rejects all callers, and those that come later.
+   *
+   * @param {string} registry the class that the program has closed
+   */
+  close(registry) {
+    this.#closed = registry;
+    for (const caller of this.#unanswered) caller.reject(closed(registry));
     this.#callers.waiting.clear();
     for (const round of this.#rounds) {
       round.callers.clear();
@@ -337,8 +342,9 @@ function timedOut() {
   return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.', 'TIMEOUT');
 }
 
-function closed() {
-  return unavailable('The AggregatorRegistry was closed.', undefined, 'NO_AGGREGATOR');
+/** @param {string} registry */
+function closed(registry) {
+  return unavailable(`The ${registry} was closed.`, undefined, 'NO_AGGREGATOR');
 }
 
 module.exports = { ScrapeRounds };

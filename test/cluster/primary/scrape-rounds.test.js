@@ -50,10 +50,10 @@ describe('rounds that are closed', () => {
   it('rounds that are closed reject their callers, and those that come later, and ask nobody', async t => {
     const ask = t.mock.method(cluster, 'ask');
     const early = rounds.collect(TEXT, 5000);
-    rounds.close();
+    rounds.close('WorkerRegistry');
     const late = rounds.collect(TEXT, 5000);
     for (const caller of [early, late])
-      await assert.rejects(caller, /^Error: The AggregatorRegistry was closed\.$/);
+      await assert.rejects(caller, /^Error: The WorkerRegistry was closed\.$/);
     assert.equal(ask.mock.callCount(), 0);
   });
 });
