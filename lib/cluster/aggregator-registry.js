@@ -160,8 +160,8 @@ class AggregatorRegistry extends Registry {
   /**
    * Where the metrics are aggregated. The self-metrics have the state of the workers, failures and refusals.
    *
-   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is neither a primary
-   *   nor in a group
+   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is no primary, and
+   *   in no group
    */
   clusterState() {
     return (groupOfProcess() ?? primaryOfProcess())?.state();
