@@ -21,8 +21,8 @@ const SEED = 1;
  */
 
 /**
- * @type {Comparison[]} the static page shows what sending a page costs, and the last, which compares two equal
- *   runs, the noise
+ * @type {Comparison[]} the static page shows what sending a page costs; the last, which compares two equal
+ *   runs, shows the noise
  */
 const COMPARISONS = [
   { key: 'stock', of: 'stock-scraped', by: ['stock'], title: '15.1.3' },

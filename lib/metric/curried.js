@@ -97,7 +97,7 @@ class MethodByValue {
   #series;
   #create;
   #name;
-  /** Of the table. Methods do not outlive it: a child that has lost its series may share the overflow series. */
+  /** Of the table. Methods end with it: a child that has lost its series may share the overflow series. */
   #generation = -1;
   /** Of the table's index. */
   #dictionary = NO_VALUES;
