@@ -242,7 +242,7 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   /** Removes the metric with this name, if there is one. */
   removeSingleMetric(name: string): void;
 
-  /** Removes all metrics and the default labels. */
+  /** Removes all metrics, the default labels, and what setMaxIdleSeconds() has set. */
   clear(): void;
 
   /** Resets all metrics. */
@@ -307,6 +307,15 @@ interface RegistryMembers {
    * @throws {TypeError} if it is not a list of formats
    */
   setFormats(formats: readonly MetricsFormat[]): void;
+
+  /**
+   * Sets the option `maxIdleSeconds` of the metrics that are created from now on with this registry as the
+   * first of their `registers`, unless they have that option themselves. Default metrics do not take it.
+   *
+   * @param seconds after which a series expires that nobody uses
+   * @throws {RangeError} if it is not a positive finite number
+   */
+  setMaxIdleSeconds(seconds: number): void;
 }
 
 /** The global registry. */
@@ -695,6 +704,13 @@ export interface MetricConfiguration<T extends string> {
    * sets get their own series again. In a cluster, the limit applies to each worker.
    */
   maxSeries?: number;
+  /**
+   * Seconds after which a series expires that nobody has used: it leaves memory and the page, and starts
+   * again at zero when it is used again. A positive finite number; default that of
+   * `registry.setMaxIdleSeconds()` of the first of `registers`, or none. Series without labels do not expire,
+   * nor does what a `collect` hook has recorded in the last scrape.
+   */
+  maxIdleSeconds?: number;
 }
 
 /**
@@ -824,6 +840,15 @@ export class Counter<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
+   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * present; optional in the type.
+   */
+  readonly expiredCount?: number;
+
+  /** How many series there are in this process. Always present; optional in the type. */
+  readonly seriesCount?: number;
+
+  /**
    * @param value default 1, not negative
    * @throws {TypeError} if the value is not a finite number
    * @throws {Error} if the value is negative, or a label is not one of `labelNames`
@@ -898,6 +923,15 @@ export class Gauge<T extends string = string> {
    * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
+
+  /**
+   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * present; optional in the type.
+   */
+  readonly expiredCount?: number;
+
+  /** How many series there are in this process. Always present; optional in the type. */
+  readonly seriesCount?: number;
 
   /** @param value default 1 */
   inc(labels: LabelValues<T>, value?: number): void;
@@ -1027,6 +1061,15 @@ export class Histogram<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
+   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * present; optional in the type.
+   */
+  readonly expiredCount?: number;
+
+  /** How many series there are in this process. Always present; optional in the type. */
+  readonly seriesCount?: number;
+
+  /**
    * @throws {TypeError} if the value is not a finite number
    * @throws {Error} if a label is not one of `labelNames`
    */
@@ -1142,6 +1185,15 @@ export class Summary<T extends string = string> {
    * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
+
+  /**
+   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * present; optional in the type.
+   */
+  readonly expiredCount?: number;
+
+  /** How many series there are in this process. Always present; optional in the type. */
+  readonly seriesCount?: number;
 
   /**
    * @throws {TypeError} if the value is not a finite number

@@ -58,4 +58,4 @@ async function settledWithin(promise, milliseconds, { mayEnd = false } = {}) {
   }
 }
 
-module.exports = { MAX_TIMER, unref, pause, settledWithin };
+module.exports = { MAX_TIMER, setRealTimeout, unref, pause, settledWithin };

@@ -93,6 +93,7 @@ class Counter extends Metric {
     if (locate(this, state.table, labelSet) === state.table.overflowRow) return;
     const { name, help, labelNames } = this;
     state.totals ??= new Gauge({ name, help, labelNames, registers: [] });
+    state.table.onExpiry ??= (/** @type {number} */ row) => forgetTotal(state, row);
     const last = state.totals.value(labelSet) ?? 0;
     state.totals.set(labelSet, number);
     this.inc(labelSet, number < last ? number : number - last);
@@ -147,6 +148,16 @@ class Counter extends Metric {
   curry(labels) {
     return curried(this, labels, childOf);
   }
+}
+
+/**
+ * @param {{table: import('../series/series-table').SeriesTable, totals: Gauge}} state
+ * @param {number} row of a series that expires
+ */
+function forgetTotal({ table, totals }, row) {
+  const last = tableOf(totals);
+  const total = last.find(table.labelsOf(row));
+  if (total !== -1) last.removeRow(total);
 }
 
 /** @returns {number} the only one */

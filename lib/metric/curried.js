@@ -58,6 +58,7 @@ class SelectedSeries {
     const { table } = this;
     let row = this.#find();
     if (row < 0 || !table.isLive(row)) row = locate(this.metric, table, this.labels);
+    table.touch(row);
     this.row = row;
     this.page = table.pageOf(row);
     this.offset = table.offsetOf(row);

@@ -197,6 +197,7 @@ class Histogram extends Metric {
       locate(this, table, labelSet);
       return;
     }
+    table.touch(row);
     table.resetRow(row);
     const { exemplars, buckets } = stateOf(this);
     exemplars?.drop(row);

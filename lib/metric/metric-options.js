@@ -8,10 +8,13 @@ const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
 const { setOwn } = require('../series/label-form');
 const { codedError } = require('../options/coded-error');
+const { checkedMaxIdle } = require('../options/max-idle');
+const { MAX_IDLE_SECONDS } = require('../registry/metric-view');
 
 /** The options of every metric. */
 const OPTIONS = new Set([
-  ...['name', 'help', 'labelNames', 'registers', 'aggregator', 'collect', 'enableExemplars', 'maxSeries'],
+  ...['name', 'help', 'labelNames', 'registers', 'aggregator', 'collect', 'enableExemplars'],
+  ...['maxSeries', 'maxIdleSeconds'],
 ]);
 
 /**
@@ -89,4 +92,16 @@ function maxSeriesOf({ maxSeries }) {
   throw codedError('INVALID_OPTION', TypeError, `maxSeries must be a positive integer: ${inspect(limit)}`);
 }
 
-module.exports = { OPTIONS, applyOptions, checkArray, isNumeric, maxSeriesOf };
+/**
+ * @param {any} metric
+ * @returns {number} its option `maxIdleSeconds`, or else that of the first of its registries; 0 if there is
+ *   none
+ * @throws {RangeError} if it is not a positive finite number
+ */
+function maxIdleOf({ maxIdleSeconds, registers }) {
+  if (maxIdleSeconds != null) return checkedMaxIdle(maxIdleSeconds);
+  const [registry] = registers;
+  return registry?.[MAX_IDLE_SECONDS] ?? 0;
+}
+
+module.exports = { OPTIONS, applyOptions, checkArray, isNumeric, maxSeriesOf, maxIdleOf };

@@ -13,7 +13,8 @@ const { kindOf, kindOfType, samplesOf, isLasting } = require('../series/layouts'
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { OPTIONS, applyOptions, maxSeriesOf } = require('./metric-options');
+const { EXPIRING, scrapeStarts, runHook } = require('../series/hook-recordings');
+const { OPTIONS, applyOptions, maxSeriesOf, maxIdleOf } = require('./metric-options');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
 const { codedError, withCode } = require('../options/coded-error');
 
@@ -89,6 +90,24 @@ class Metric {
   }
 
   /**
+   * How many series have expired in this process (the option `maxIdleSeconds`), since the metric was created.
+   *
+   * @returns {number}
+   */
+  get expiredCount() {
+    return /** @type {any} */ (this)[STATE]?.table.expiredCount;
+  }
+
+  /**
+   * How many series the metric has in this process.
+   *
+   * @returns {number}
+   */
+  get seriesCount() {
+    return /** @type {any} */ (this)[STATE]?.table.liveCount;
+  }
+
+  /**
    * The series by prom-client's keys, built on access. Modifying it has no effect; assigning an object drops
    * all series, as in prom-client.
    *
@@ -118,8 +137,9 @@ class Metric {
    * @returns {Promise<object>}
    */
   async get() {
+    scrapeStarts(this);
     /** @type {any} */
-    const hook = this.collect ? this.collect() : undefined;
+    const hook = this.collect ? runHook(() => this.collect?.()) : undefined;
     // Otherwise read in the same turn, because the program may reset it right after get().
     if (typeof hook?.then === 'function') await hook;
     const { name, help, aggregator } = this;
@@ -289,16 +309,36 @@ function addToRegistries(metric) {
  * @param {number} width numbers a series
  * @returns {SeriesTable}
  * @throws {TypeError} if `maxSeries` is not a positive integer
+ * @throws {RangeError} if `maxIdleSeconds` is not a positive finite number
  */
 function createTable(metric, width) {
   const { name, labelNames } = metric;
   const limit = maxSeriesOf(metric);
+  const maxIdle = maxIdleOf(metric);
   const onFull = () => debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
+  /** @type {[number?, (() => void)?]} */
+  const bounds = limit === Infinity ? [] : [limit, onFull];
   const table =
-    limit === Infinity
-      ? new SeriesTable(labelNames, width)
-      : new SeriesTable(labelNames, width, limit, onFull);
+    maxIdle > 0 && labelNames.length > 0
+      ? expiringTable(metric, width, maxIdle, bounds)
+      : new SeriesTable(labelNames, width, ...bounds);
   if (isLasting(metric.type)) table.starts = 0;
+  return table;
+}
+
+/**
+ * Programs without it load nothing of it.
+ *
+ * @param {any} metric
+ * @param {number} width
+ * @param {number} maxIdle seconds
+ * @param {[number?, (() => void)?]} bounds
+ * @returns {SeriesTable}
+ */
+function expiringTable(metric, width, maxIdle, bounds) {
+  const { ExpiringTable } = require('../series/expiring-table');
+  const table = new ExpiringTable(metric.labelNames, width, maxIdle, ...bounds);
+  Object.defineProperty(metric, EXPIRING, { value: table });
   return table;
 }
 

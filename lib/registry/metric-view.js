@@ -25,6 +25,11 @@ const CONTENT_TYPES = Symbol.for('prom-client-cluster.content-types.v1');
  */
 const ALLOWS_EXEMPLARS = Symbol.for('prom-client-cluster.allows-exemplars.v1');
 
+/**
+ * Property of a registry: the option `maxIdleSeconds` of metrics that have none; undefined if it was not set.
+ */
+const MAX_IDLE_SECONDS = Symbol.for('prom-client-cluster.max-idle-seconds.v1');
+
 /** Optional method of a metric: called by a registry that drops the metric. */
 const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
 
@@ -78,6 +83,7 @@ module.exports = {
   PAGES,
   CONTENT_TYPES,
   ALLOWS_EXEMPLARS,
+  MAX_IDLE_SECONDS,
   REMOVED,
   OBSERVER,
   MEASURED,

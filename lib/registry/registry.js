@@ -16,6 +16,7 @@ const {
   PAGES,
   CONTENT_TYPES,
   ALLOWS_EXEMPLARS,
+  MAX_IDLE_SECONDS,
   REMOVED,
   OBSERVER,
 } = require('./metric-view');
@@ -24,6 +25,7 @@ const { isValidLabelName } = require('./names');
 const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
 const { codedError } = require('../options/coded-error');
+const { checkedMaxIdle } = require('../options/max-idle');
 
 /**
  * A member of a registry: a metric of this library, or any object with a get().
@@ -49,6 +51,7 @@ const STATE = Symbol('state');
  * @property {string} contentType
  * @property {string[]} [contentTypes] in which endpoints serve the page, if not in that one only
  * @property {boolean} allowsExemplars although the content type is that of Prometheus text
+ * @property {number} [maxIdleSeconds] of metrics that do not have this option
  */
 
 /**
@@ -205,12 +208,13 @@ class Registry {
     notifyObserver(this);
   }
 
-  /** Drops all metrics and the default labels. */
+  /** Drops all metrics, the default labels, and what setMaxIdleSeconds() has set. */
   clear() {
     const state = ownStateOf(this);
     const removed = state.metrics;
     state.metrics = new Map();
     state.defaultLabels = {};
+    state.maxIdleSeconds = undefined;
     removed?.forEach(dropped);
     notifyObserver(this);
   }
@@ -229,6 +233,17 @@ class Registry {
   setDefaultLabels(labels) {
     ownStateOf(this).defaultLabels = withValidNames(labels ?? {});
     notifyObserver(this);
+  }
+
+  /**
+   * Sets the option `maxIdleSeconds` of the metrics that are created from now on with this registry as the
+   * first of their `registers`, unless they have that option themselves. It is no option of default metrics.
+   *
+   * @param {number} seconds after which a series expires that nobody uses
+   * @throws {RangeError} if it is not a positive finite number
+   */
+  setMaxIdleSeconds(seconds) {
+    ownStateOf(this).maxIdleSeconds = checkedMaxIdle(seconds);
   }
 
   /** @returns {string} the format that metrics() writes */
@@ -359,6 +374,11 @@ class Registry {
 
   set [ALLOWS_EXEMPLARS](allows) {
     ownStateOf(this).allowsExemplars = allows;
+  }
+
+  /** For metrics that do not have this option. */
+  get [MAX_IDLE_SECONDS]() {
+    return stateOf(this).maxIdleSeconds;
   }
 
   /** For the snapshot writer of a cluster. */

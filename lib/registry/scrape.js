@@ -6,6 +6,7 @@
 // them); it is rendered in slices, so the application can use the event loop in between.
 
 const { samplesOf } = require('../series/layouts');
+const { scrapeStarts, runHook } = require('../series/hook-recordings');
 const { renderBytes } = require('../exposition/text-bytes');
 const { selectFamilies, textKeyOf } = require('../exposition/page-format');
 const { pageText } = require('../exposition/page-bytes');
@@ -222,6 +223,7 @@ function start(metric, registry) {
   let view;
   try {
     view = viewOf(metric);
+    scrapeStarts(metric);
   } catch (error) {
     return { metric, registry, view, hook: Promise.reject(error) };
   }
@@ -237,7 +239,7 @@ function startHook(metric, isOurs) {
   if (depth === MAX_DEPTH) return Promise.reject(new RangeError(TOO_DEEP));
   depth++;
   try {
-    if (isOurs) return metric.collect ? metric.collect() : undefined;
+    if (isOurs) return metric.collect ? runHook(() => metric.collect?.()) : undefined;
     return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
   } catch (error) {
     // The other hooks still start, as in prom-client. read() handles this rejection.

@@ -69,7 +69,7 @@ class Compaction {
    */
   finish() {
     const table = this.#table;
-    const move = table.listener?.startMove();
+    const move = table.startMove();
     const { starts } = table;
     const moved = typeof starts === 'object' ? new RowStarts(new Int32Array(this.index.rowCount)) : undefined;
     this.starts = moved ?? starts;

@@ -25,7 +25,8 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      this.generation = table.generation;
+      // The first use is to be noted.
+      this.generation = table.maxIdleSeconds === 0 ? table.generation : -1;
     } else {
       this.row = -1;
       /** @type {Float64Array} */
@@ -49,6 +50,7 @@ class SeriesHandle {
     const isLost =
       row === -1 || row === table.overflowRow || this.epoch !== table.epoch || !table.isLive(row);
     if (isLost) this.row = table.locate(this.labels);
+    table.touch(this.row);
     this.page = table.pageOf(this.row);
     this.offset = table.offsetOf(this.row);
     this.epoch = table.epoch;

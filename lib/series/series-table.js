@@ -39,7 +39,8 @@ NO_FORMS.numberOf({});
  * @typedef {object} TableFollower
  * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero, last
  * @property {(row: number) => void} rowReset called after a row was set to zero
- * @property {(row: number) => void} rowRemoved called after a row was removed
+ * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed: by the
+ *   program, or because nobody has used it for long. Its numbers are there until it starts again
  * @property {() => void} cleared called after all rows were removed
  * @property {() => void} renumbered called after the rows have got new numbers
  * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has got
@@ -96,10 +97,7 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /**
-     * Changes whenever a page or offset that a handle has cached may have become wrong, and when a row is
-     * removed or a digest replaced.
-     */
+    /** Changes whenever a handle has to bind again: with `changes`, and when rows grow older. */
     this.generation = 0;
     /** Rises with each row that is set to zero. NaN if another thread sets them. */
     this.resets = 0;
@@ -152,7 +150,7 @@ class SeriesTable {
     if (this.rowCount === 0) {
       this.pages = [numbersInBlock(this.width)];
       this.#stamp(0, 0);
-      this.#append(this.rowCount++);
+      this.append(this.rowCount++);
     } else if (this.live !== undefined && !this.live.has(0)) {
       this.#revive(0, 0);
     }
@@ -181,6 +179,28 @@ class SeriesTable {
     let row = index === undefined ? (isEmpty(labels) ? this.rowCount - 1 : -1) : index.find(labels);
     if (row === NOT_PLAIN) row = /** @type {LabelIndex} */ (index).find(plainLabels(labels));
     return row >= 0 && this.isLive(row) ? row : -1;
+  }
+
+  /**
+   * To be called when a row that was not located is used: only tables whose rows expire take note of it.
+   *
+   * @param {number} _row
+   */
+  touch(_row) {}
+
+  /** After how many seconds a row expires that nobody uses; 0 if none does. */
+  get maxIdleSeconds() {
+    return 0;
+  }
+
+  /** Changes whenever a row is removed, or page, offset or digest of one is replaced. */
+  get changes() {
+    return this.generation;
+  }
+
+  /** How many rows have expired. */
+  get expiredCount() {
+    return 0;
   }
 
   /** @param {number} row */
@@ -263,11 +283,13 @@ class SeriesTable {
   }
 
   /**
-   * Removes a label set. If it is used again, it starts from zero, at the end.
+   * Removes a label set. If it is used again, it starts from zero, at the end. Rows go in no other way,
+   * except for all at once in clear().
    *
    * @param {number} row a live one
+   * @param {boolean} [isExpired] whether nobody has used it for long; else the program removes it
    */
-  removeRow(row) {
+  removeRow(row, isExpired = false) {
     this.#beforeReset();
     // A capture may have removed it, because it has aged.
     if (!this.isLive(row)) return;
@@ -276,7 +298,7 @@ class SeriesTable {
     this.live.remove(row);
     this.liveCount--;
     this.generation++;
-    for (const follower of this.followers) follower.rowRemoved(row);
+    for (const follower of this.followers) follower.rowRemoved(row, isExpired);
   }
 
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
@@ -312,6 +334,11 @@ class SeriesTable {
     if (compaction === undefined) this.#compaction = new Compaction(this, this.labelNames);
     else if (compaction.step()) this.#takeOver(compaction);
     else this.#compaction = compaction;
+  }
+
+  /** @returns {RowMove | undefined} of what else there is of each row; called when they get new numbers */
+  startMove() {
+    return this.listener?.startMove();
   }
 
   #beforeReset() {
@@ -415,7 +442,7 @@ class SeriesTable {
     this.#stamp(row, this.liveCount);
     /** @type {LabelIndex} */ (this.index).add(labels);
     this.rowCount++;
-    this.#append(row);
+    this.append(row);
     return row;
   }
 
@@ -428,11 +455,14 @@ class SeriesTable {
     this.pageOf(row).fill(0, offset, offset + this.width);
     if (this.index !== undefined) this.forms.rows.set(row, form);
     this.#stamp(row, this.liveCount);
-    this.#append(row);
+    this.append(row);
   }
 
-  /** @param {number} row is live from now on, at the end of the order */
-  #append(row) {
+  /**
+   * @protected
+   * @param {number} row is live from now on, at the end of the order
+   */
+  append(row) {
     if (this.live !== undefined) this.live.append(row);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;

@@ -7,6 +7,7 @@
 // may be older than the call: it waits for that run, and shares the next one with all others that wait.
 
 const { settledWithin } = require('../event-loop/timers');
+const { scrapeStarts, runHook } = require('../series/hook-recordings');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms
@@ -43,6 +44,7 @@ class CollectHooks {
     /** @type {Map<any, Promise<unknown>>} */
     const pending = new Map();
     for (const metric of metrics) {
+      scrapeStarts(metric);
       if (typeof metric.collect !== 'function') continue;
       const running = this.#running.get(metric);
       if (running !== undefined && !isLonger(timeout, running.longestWait)) {
@@ -89,7 +91,7 @@ class CollectHooks {
    * @throws {unknown} what the hook throws
    */
   #start(metric) {
-    const result = metric.collect();
+    const result = runHook(() => metric.collect());
     if (typeof result?.then !== 'function') return undefined;
     const ended = this.#untilEnded(metric, result);
     this.#running.set(metric, { ended, longestWait: 0 });

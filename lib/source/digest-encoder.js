@@ -25,7 +25,7 @@ const { centroidsOf } = require('../metric/observations');
  * The other fields tell quickly whether all of them still hold: a look at the digest of each of a thousand
  * summaries with 20 label sets takes 2 ms.
  *
- * @typedef {{encoded: Encoded[], rowCount: number, generation: number, resets: number, deadCount: number,
+ * @typedef {{encoded: Encoded[], rowCount: number, changes: number, resets: number, deadCount: number,
  *   observations: Float64Array, index: Float64Array, flat: Float64Array, whole: ExtraBlock}} Block
  */
 
@@ -52,7 +52,7 @@ class DigestEncoder {
    */
   *#encodeTable(view) {
     const { table } = view;
-    const { rowCount, generation, resets } = table;
+    const { rowCount, changes, resets } = table;
     const deadCount = rowCount - table.liveCount;
     const before = this.#blocks.get(table);
     let isSame = before?.rowCount === rowCount && before.deadCount === deadCount;
@@ -65,7 +65,7 @@ class DigestEncoder {
       yield;
     }
     if (isSame && before !== undefined) {
-      before.generation = generation;
+      before.changes = changes;
       before.resets = resets;
       return;
     }
@@ -87,7 +87,7 @@ class DigestEncoder {
       length += centroids.length;
       yield;
     }
-    const state = { rowCount, generation, resets, deadCount, observations };
+    const state = { rowCount, changes, resets, deadCount, observations };
     this.#blocks.set(table, { encoded, ...state, index, flat, whole: { count: 1, chunks: [all] } });
   }
 
@@ -176,9 +176,9 @@ class DigestEncoder {
  * @param {MetricView} view
  * @returns {boolean} whether none of its digests was removed, reset or replaced, and no row has come back
  */
-function holds({ rowCount, generation, resets, deadCount, observations }, { table }) {
-  // Removing a row changes the generation, its return does not.
-  if (generation !== table.generation || deadCount !== table.rowCount - table.liveCount) return false;
+function holds({ rowCount, changes, resets, deadCount, observations }, { table }) {
+  // Removing a row changes `changes`, its return does not.
+  if (changes !== table.changes || deadCount !== table.rowCount - table.liveCount) return false;
   // Not true if another thread or release of this package does not count them.
   if (table.resets - resets === 0) return true;
   const { pages, pageShift, pageMask, width } = table;

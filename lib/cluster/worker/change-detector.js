@@ -67,14 +67,7 @@ class ChangeDetector {
         if (view === undefined) continue;
         const { table, exemplars } = view;
         const version = exemplars?.version ?? 0;
-        yield [
-          this.#numberOf(table),
-          table.epoch,
-          table.generation,
-          table.rowCount,
-          table.liveCount,
-          version,
-        ];
+        yield [this.#numberOf(table), table.epoch, table.changes, table.rowCount, table.liveCount, version];
         for (const page of table.pages) yield new Int32Array(page.buffer, page.byteOffset, page.length * 2);
         if (view.digestOf !== undefined) {
           // A different distribution may have the same sum and count.

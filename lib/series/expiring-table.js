@@ -1,0 +1,233 @@
+'use strict';
+
+// A table whose rows expire (the option maxIdleSeconds). Recording reads no clock: each row has a byte, the
+// number of the tick in which it was used last. A tick takes a 16th of the longest idle time. A row is
+// removed when that time has passed since its tick has ended: never too early, and at most two ticks too
+// late. A child that is bound to its row notes nothing, so each tick makes all children bind again.
+//
+// A timer starts the ticks and sweeps, in slices. Where it is late, rows that are added do the same: a
+// process that adds rows without a pause needs no more memory than others.
+
+const { SeriesTable } = require('./series-table');
+const { hooks } = require('./hook-recordings');
+const { idleClock } = require('../event-loop/idle-clock');
+const { runInSlices } = require('../event-loop/slices');
+
+const TICKS_PER_IDLE_TIME = 16;
+
+/** Timers may be early. */
+const MOST_TICKS_PER_IDLE_TIME = 20;
+
+/**
+ * Numbers of ticks, which are used again. No row has one of them by then: at the end of each sweep, which
+ * comes before the next tick, the rows that are left are of the last 22 ticks.
+ */
+const TICK_NUMBERS = 32;
+
+/** Stand for ticks: a `collect` hook has used the row since the last scrape has started; before that. */
+const BY_HOOK = 255;
+const BY_HOOK_BEFORE = 254;
+
+/** Looking at them takes less than 0.1 µs, removing all of them 10 µs. */
+const ROWS_PER_STEP = 64;
+
+/** So many rows are added between two looks at the clock. */
+const ROWS_PER_LOOK = 256;
+
+/** Removals may take longer than looking at the clock does: what follows the table copies the row, say. */
+const SLICE_MILLISECONDS = 0.5;
+
+class ExpiringTable extends SeriesTable {
+  #maxIdleSeconds;
+  #expiredCount = 0;
+  /** By row: in which tick it was used last. */
+  #ticks = new Uint8Array(4);
+  #tick = 0;
+  /** When it has started. */
+  #start = idleClock.now();
+  /** When each tick has ended. */
+  #ends = new Float64Array(TICK_NUMBERS).fill(Infinity);
+  /** A bit for each tick whose rows expire. */
+  #expired = 0;
+  /** The row that the sweep looks at next; Infinity if none is under way. */
+  #next = Infinity;
+  #added = 0;
+  /** How often children were made to bind again, although nothing has changed. */
+  #rebinds = 0;
+  /** Whether a row may have been used by a hook. */
+  #hasHookRows = false;
+  /** Whether a timer is set. */
+  #isTicking = false;
+
+  /**
+   * @param {readonly string[]} labelNames at least one
+   * @param {number} width numbers a row
+   * @param {number} maxIdleSeconds after which a row expires that nobody uses
+   * @param {number} [maxSeries] see SeriesTable
+   * @param {() => void} [onFirstOverflow] see SeriesTable
+   */
+  constructor(labelNames, width, maxIdleSeconds, maxSeries, onFirstOverflow) {
+    super(labelNames, width, maxSeries, onFirstOverflow);
+    this.#maxIdleSeconds = maxIdleSeconds;
+    /** @type {((row: number) => void) | undefined} called before a row expires */
+    this.onExpiry = undefined;
+  }
+
+  get maxIdleSeconds() {
+    return this.#maxIdleSeconds;
+  }
+
+  get expiredCount() {
+    return this.#expiredCount;
+  }
+
+  get changes() {
+    return this.generation - this.#rebinds;
+  }
+
+  /** @param {import('./series-table').Labels} labels */
+  locate(labels) {
+    const row = super.locate(labels);
+    if (row >= 0) this.touch(row);
+    return row;
+  }
+
+  /** @param {number} row that is live */
+  touch(row) {
+    if (hooks.running > 0) this.#touchByHook(row);
+    else if (this.#ticks[row] < TICK_NUMBERS) this.#ticks[row] = this.#tick;
+  }
+
+  /** @param {number} row */
+  #touchByHook(row) {
+    this.#ticks[row] = BY_HOOK;
+    this.#hasHookRows = true;
+  }
+
+  /** To be called before the `collect` hook of the metric. */
+  scrapeStarts() {
+    // Hooks of this scrape shall find no child that is bound already.
+    this.#rebind();
+    if (!this.#hasHookRows) return;
+    this.#hasHookRows = false;
+    // The hook of another metric may have been called before: so its rows stay for one more scrape.
+    for (let row = 0; row < this.rowCount; row++) {
+      const tick = this.#ticks[row];
+      if (tick < BY_HOOK_BEFORE) continue;
+      this.#ticks[row] = tick === BY_HOOK ? BY_HOOK_BEFORE : this.#tick;
+      this.#hasHookRows = true;
+    }
+  }
+
+  #rebind() {
+    this.generation++;
+    this.#rebinds++;
+  }
+
+  /**
+   * @protected
+   * @param {number} row
+   */
+  append(row) {
+    super.append(row);
+    if (row >= this.#ticks.length) this.#ticks = copyOf(this.#ticks, this.#ticks.length * 2);
+    this.#ticks[row] = this.#tick;
+    if (++this.#added % ROWS_PER_LOOK === 0) this.#startTick();
+    if (this.#next < this.rowCount) this.#sweepStep();
+    if (!this.#isTicking) this.#startTimer();
+  }
+
+  /** @returns {import('./series-table').RowMove} */
+  startMove() {
+    const move = super.startMove();
+    const ticks = new Uint8Array(this.rowCount);
+    return {
+      copy: (old, row) => {
+        ticks[row] = this.#ticks[old];
+        move?.copy(old, row);
+      },
+      finish: rowCount => {
+        this.#ticks = copyOf(ticks, Math.max(rowCount, 4));
+        // The sweep begins again: it may not have seen all of the rows before it.
+        if (this.#next < Infinity) this.#next = 0;
+        move?.finish(rowCount);
+      },
+    };
+  }
+
+  /** Begins the next tick if it is time to, and no sweep is under way. */
+  #startTick() {
+    const now = idleClock.now();
+    const maxIdle = this.#maxIdleSeconds * 1000;
+    if (this.#next < Infinity || now - this.#start < maxIdle / MOST_TICKS_PER_IDLE_TIME) return;
+    this.#ends[this.#tick] = now;
+    this.#tick = (this.#tick + 1) % TICK_NUMBERS;
+    this.#ends[this.#tick] = Infinity;
+    this.#start = now;
+    this.#expired = 0;
+    this.#ends.forEach((end, tick) => (this.#expired |= Number(now - end >= maxIdle) << tick));
+    this.#rebind();
+    this.#next = this.#expired === 0 ? Infinity : 0;
+  }
+
+  #sweepStep() {
+    const end = Math.min(this.#next + ROWS_PER_STEP, this.rowCount);
+    while (this.#next < end) {
+      const row = this.#next++;
+      const tick = this.#ticks[row];
+      if (tick < TICK_NUMBERS && ((this.#expired >>> tick) & 1) === 1 && this.isLive(row)) this.#expire(row);
+    }
+    if (this.#next >= this.rowCount) this.#next = Infinity;
+  }
+
+  /** @param {number} row */
+  #expire(row) {
+    this.onExpiry?.(row);
+    this.#expiredCount++;
+    this.removeRow(row, true);
+  }
+
+  /** @returns {Generator<void>} */
+  *#sweep() {
+    for (; this.#next < Infinity; yield) this.#sweepStep();
+    yield* this.compactionSteps();
+  }
+
+  /** What the timer calls. Never rejected. */
+  async sweepInSlices() {
+    this.#startTick();
+    try {
+      await runInSlices(this.#sweep(), SLICE_MILLISECONDS);
+    } catch {
+      // There is no memory for it. The next sweep tries again.
+    }
+    if (this.liveCount > 0) this.#startTimer();
+    else this.#isTicking = false;
+  }
+
+  #startTimer() {
+    this.#isTicking = true;
+    // The timer must not hold the table of a metric that nobody has any more.
+    startTimer(new WeakRef(this), (this.#maxIdleSeconds * 1000) / TICKS_PER_IDLE_TIME);
+  }
+}
+
+/**
+ * @param {WeakRef<ExpiringTable>} table
+ * @param {number} milliseconds
+ */
+function startTimer(table, milliseconds) {
+  idleClock.after(milliseconds, () => table.deref()?.sweepInSlices());
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} length
+ */
+function copyOf(bytes, length) {
+  const copy = new Uint8Array(length);
+  copy.set(bytes.subarray(0, length));
+  return copy;
+}
+
+module.exports = { ExpiringTable };

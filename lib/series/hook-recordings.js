@@ -1,0 +1,44 @@
+'use strict';
+
+// What `collect` hooks have recorded in the last scrape does not expire, however rare scrapes are: see
+// expiring-table.js. What the application records while an asynchronous hook runs cannot be told from that.
+
+/**
+ * Property of a metric: its table, if rows of that expire. Registered, as those of registry/metric-view.js.
+ */
+const EXPIRING = Symbol.for('prom-client-cluster.expiring.v1');
+
+const hooks = {
+  /** How many are running. */
+  running: 0,
+};
+
+/** @param {any} metric that a scrape is about to read; to be called before its hook is */
+function scrapeStarts(metric) {
+  metric[EXPIRING]?.scrapeStarts();
+}
+
+/**
+ * @template T
+ * @param {() => T} call calls a hook
+ * @returns {T} what it returns; a promise of that if it is asynchronous
+ */
+function runHook(call) {
+  /** @type {any} */
+  let result;
+  hooks.running++;
+  try {
+    result = call();
+  } finally {
+    hooks.running--;
+  }
+  if (typeof result?.then !== 'function') return result;
+  hooks.running++;
+  // Some objects start again what they do with each call of then().
+  result = Promise.resolve(result);
+  const onEnd = () => void hooks.running--;
+  result.then(onEnd, onEnd);
+  return result;
+}
+
+module.exports = { EXPIRING, hooks, scrapeStarts, runHook };
