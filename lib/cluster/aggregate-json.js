@@ -29,7 +29,8 @@ function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
   for (const metrics of byName.values()) {
     const name = metrics[0].aggregator ?? 'sum';
     const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
-    if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
+    if (typeof aggregator !== 'function')
+      throw codedError('INVALID_OPTION', Error, `'${name}' is not a defined aggregator.`);
     const metric = aggregator(metrics);
     if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
   }

@@ -2,6 +2,7 @@
 
 // The endpoint for requests and responses of node:http, and for the frameworks that are built on them.
 
+const { codedError } = require('../options/coded-error');
 const { MetricsEndpoint } = require('./metrics-endpoint');
 
 /** @typedef {import('node:http').IncomingMessage} Request */
@@ -46,7 +47,9 @@ function metricsHandler(registry, options) {
  */
 function checkExchange(req, res) {
   if (typeof req?.headers === 'object' && typeof res?.setHeader === 'function') return;
-  throw new TypeError(
+  throw codedError(
+    'INVALID_OPTION',
+    TypeError,
     'the handler of metricsHandler() expected a request and a response of node:http. ' +
       'For a fetch Request use metricsResponse(); for fastify the plugin, or request.raw and reply.raw; ' +
       'for Koa ctx.req and ctx.res',

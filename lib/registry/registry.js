@@ -112,7 +112,8 @@ class Registry {
    */
   async getSingleMetricAsString(name) {
     const metric = this.getSingleMetric(name);
-    if (metric === undefined) throw new TypeError(`There is no metric with the name ${name}.`);
+    if (metric === undefined)
+      throw codedError('INVALID_NAME', TypeError, `There is no metric with the name ${name}.`);
     return this.getMetricsAsString(metric);
   }
 

@@ -9,6 +9,7 @@ const { it } = require('node:test');
 const { inspect } = require('node:util');
 const promClient = require('prom-client');
 const client = require('../..');
+const fastifyPlugin = require('../../lib/http/fastify-plugin');
 
 const OPTIONS = { name: 'm', help: 'h', labelNames: ['a'], registers: [] };
 
@@ -39,7 +40,15 @@ const ERRORS = [
   ['INVALID_OPTION', ({ linearBuckets }) => linearBuckets(0, 1, 0)],
   ['INVALID_OPTION', ({ Pushgateway }) => new Pushgateway('http://127.0.0.1:1').push({})],
   ['INVALID_OPTION', ({ AggregatorRegistry }) => AggregatorRegistry.setRegistries('x')],
+  [
+    'INVALID_OPTION',
+    ({ AggregatorRegistry }) => AggregatorRegistry.aggregate([[{ name: 'm', aggregator: 'x', values: [] }]]),
+  ],
   ['INVALID_OPTION', ({ Counter }) => new Counter({ ...OPTIONS, maxSeries: 0 }), true],
+  ['INVALID_OPTION', ({ Registry, metricsHandler }) => metricsHandler(new Registry())({}, {}), true],
+  ['INVALID_OPTION', ({ Registry, metricsResponse }) => metricsResponse(new Registry(), {}), true],
+  ['INVALID_OPTION', () => fastifyPlugin({}), true],
+  ['INVALID_NAME', ({ register }) => register.getSingleMetricAsString('unknown'), true],
   ['INVALID_OPTION', ({ AggregatorRegistry }) => new AggregatorRegistry({ timeout: '5s' }), true],
   ['INVALID_OPTION', ({ Registry }) => new Registry().setFormats(['json']), true],
   ['INVALID_OPTION', ({ metricsHandler }) => metricsHandler(), true],
@@ -53,9 +62,9 @@ const ERRORS = [
   ],
 ];
 
-function errorOf(library, call) {
+async function errorOf(library, call) {
   try {
-    call(library, [new library.Registry()]);
+    await call(library, [new library.Registry()]);
   } catch (error) {
     return error;
   }
@@ -68,11 +77,11 @@ const linesOf = error =>
     .filter(line => !/^ {4}at /.test(line));
 
 for (const [code, call, isOurs = false] of ERRORS) {
-  it(`the error of ${call} has the code PROM_CLIENT_${code}`, () => {
-    const error = errorOf(client, call);
+  it(`the error of ${call} has the code PROM_CLIENT_${code}`, async () => {
+    const error = await errorOf(client, call);
     assert.equal(error.code, `PROM_CLIENT_${code}`);
     if (isOurs) return;
-    const expected = errorOf(promClient, call);
+    const expected = await errorOf(promClient, call);
     assert.deepEqual(error, expected);
     assert.equal(error.constructor, expected.constructor);
     // Their stack may say more, but not have another property.
