@@ -638,7 +638,7 @@ describe('WorkerRegistry', () => {
     assert.ok(fs.existsSync(hasStarted));
   });
 
-  it('WorkerRegistry writes no file, and creates no directory', async t => {
+  it('WorkerRegistry writes no file, creates no directory, and is aggregated once, also beside an AggregatorRegistry', async t => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'nothing-of-threads-'));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
     const thread = JSON.stringify(path.join(__dirname, 'fixtures/thread.js'));
@@ -646,11 +646,14 @@ describe('WorkerRegistry', () => {
       const { once } = require('node:events');
       const fs = require('node:fs');
       const { Worker } = require('node:worker_threads');
-      const { WorkerRegistry } = require(${JSON.stringify(ROOT)});
+      const { AggregatorRegistry, WorkerRegistry } = require(${JSON.stringify(ROOT)});
+      let threads = 0;
+      process.on('worker', () => threads++);
       const seen = new Set();
       const look = () => fs.readdirSync(process.env.TMPDIR).forEach(name => seen.add(name));
       async function main() {
         const registry = new WorkerRegistry();
+        const cluster = new AggregatorRegistry();
         for (let i = 0; i < 2; i++) {
           const worker = new Worker(${thread});
           for (const message of [{ action: 'create' }, { action: 'join' }, { action: 'plain', value: 2 }]) {
@@ -662,15 +665,16 @@ describe('WorkerRegistry', () => {
           look();
         }
         const page = await registry.workerMetrics({ selfMetrics: true });
+        await cluster.clusterMetrics();
         look();
         const samples = page.match(/^(plain_total|prom_client_cluster_snapshots_over_ipc_total.* [1-9]).*$/gm);
-        process.stdout.write(JSON.stringify({ samples, seen: [...seen] }));
+        process.stdout.write(JSON.stringify({ samples, threads, seen: [...seen] }));
         process.exit();
       }
       main();`;
     const environment = { ...process.env, TMPDIR: directory, TMP: directory, TEMP: directory };
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { env: environment });
-    assert.deepEqual(JSON.parse(stdout), { samples: ['plain_total 4'], seen: [] });
+    assert.deepEqual(JSON.parse(stdout), { samples: ['plain_total 4'], threads: 3, seen: [] });
   });
 
   describe('if the aggregator is lost', () => {
