@@ -4,14 +4,11 @@
 // may be left.
 
 const assert = require('node:assert');
-const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
-const { pacedClients } = require('../../example/demo/paced-client');
 const { MarkedProgram } = require('./fixtures/marked-program');
-const { simulateTime } = require('./fixtures/simulated-time');
 
 const DEMO = path.join(__dirname, '../../example/demo/demo.js');
 const QUICK = ['--seconds', '2', '--rate', '100', '--samples', '2000'];
@@ -145,63 +142,5 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
       /^--client must be one of both, prom-client, prom-client-cluster, not another$/m,
     );
     assert.match(demo.output, /^ {2}--keep /m);
-  });
-});
-
-describe("the demo's paced clients", () => {
-  /**
-   * Runs a load in simulated time.
-   *
-   * @param {import('node:test').TestContext} t
-   * @param {{rate: number, clients: number, amount: number}} load
-   * @param {(request: number) => number} serve milliseconds until a request, counted from 0, is answered
-   * @returns {{arrivals: number[], latencies: number[]}} ms from the first request, and in the order of
-   *   answers
-   */
-  function simulateLoad(t, { rate, clients, amount }, serve) {
-    const time = simulateTime(t);
-    const arrivals = [];
-    const latencies = [];
-    const setupClient = pacedClients({
-      rate,
-      clients,
-      requests: [{}],
-      onSend: () => arrivals.push(time.now()),
-      onAnswer: latency => latencies.push(latency),
-    });
-    // What pacedClients() uses of autocannon's clients.
-    class Client extends EventEmitter {
-      conn = { bytesRead: 0 };
-      destroyed = false;
-      reqsMade = 0;
-      responseMax = amount / clients;
-      setRequests() {}
-      _connect() {
-        this.reqsMade++;
-        this.emit('request');
-        setTimeout(() => this._resetConnection(), serve(arrivals.length - 1));
-      }
-      _resetConnection() {
-        this._connect();
-      }
-      destroy() {
-        this.destroyed = true;
-      }
-    }
-    const all = Array.from({ length: clients }, () => {
-      const client = new Client();
-      setupClient(client);
-      client._connect();
-      return client;
-    });
-    time.passUntil(() => all.every(({ destroyed }) => destroyed));
-    return { arrivals: arrivals.map(at => at - arrivals[0]), latencies };
-  }
-
-  it('the latency of a request that had to wait for its client runs from the time it was due', t => {
-    // Two a second: the second and the third are due while the first waits.
-    const load = { rate: 2, clients: 1, amount: 4 };
-    const { latencies } = simulateLoad(t, load, request => (request === 0 ? 1200 : 100));
-    assert.deepStrictEqual(latencies, [1200, 800, 400, 100]);
   });
 });

@@ -26,7 +26,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     directory.open();
     directory.claim(1, DEAD);
     fs.mkdirSync(path.join(directory.placeOf(1), SPOOL));
-    fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, `w${DEAD}-last.snap`), '');
+    fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, `w${DEAD}-r0-${'0'.repeat(24)}.columns`), '');
     // The directory is not a young one.
     fs.writeFileSync(directory.socketOf(DEAD), '');
   });

@@ -3,47 +3,22 @@
 // One fault of each kind; test/faults has many more.
 
 const assert = require('node:assert/strict');
-const fs = require('node:fs');
 const { describe, it } = require('node:test');
 
 const client = require('../../..');
 const { removeWhileUsed, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
-const { BY_HAND } = require('../../fixtures/cluster-checkpoints.js');
 
 const counting = {
-  start: ({ require, ...context }) => {
-    const { client, state } = context;
-    require('../fixtures/cluster-checkpoints').observeCheckpoints(context);
+  start: ({ client, state }) => {
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
-    state.record = (times = 1) => state.counter.inc(times);
   },
 };
-const record = ({ state }, times) => state.record(times);
+const record = ({ state }) => state.counter.inc();
 
 describe('a fault in a cluster', () => {
-  const shared = sharedCluster({ workers: 1, worker: counting, options: { checkpointInterval: BY_HAND } });
+  const shared = sharedCluster({ workers: 1, worker: counting, options: { checkpointInterval: 0 } });
   const scrape = async () => (await shared().scrape()).get('done_total') ?? 0;
-
-  async function kill(workerId) {
-    await shared().signal(workerId, 'SIGKILL');
-    await shared().gone(workerId);
-    await until(async () => (await shared().internals()).retiring === 0, 'it is part of the retired totals');
-  }
-
-  it('a killed worker keeps what it had counted until its last checkpoint', async () => {
-    const cluster = shared();
-    const before = await scrape();
-    const id = await cluster.fork();
-    await cluster.inWorker(id, ({ state }) => state.welcomed());
-    await cluster.inWorker(id, record, 3);
-    assert.equal(await cluster.inWorker(id, ({ state }) => state.tick()), 1);
-    await cluster.inWorker(id, record, 100);
-    await kill(id);
-    assert.equal((await scrape()) - before, 3);
-    const isItsFile = name => name.startsWith(`w${id}-exit-`);
-    await until(() => !fs.readdirSync(cluster.spool).some(isItsFile), 'its file is removed');
-  });
 
   it('a thread that ends is replaced, and loses no count', async () => {
     const cluster = shared();
