@@ -3,11 +3,12 @@
 // By which clock series expire (the option maxIdleSeconds). Tests replace both functions: see
 // test/fixtures/idle-clock.js.
 
+const { milliseconds } = require('./slices');
 const { MAX_TIMER, setRealTimeout, unref } = require('./timers');
 
 const idleClock = {
   /** @returns {number} milliseconds; a clock that never goes back */
-  now: () => performance.now(),
+  now: milliseconds,
 
   /**
    * Calls a function later, unless the process ends before.

@@ -65,4 +65,4 @@ function immediateOf() {
   }
 }
 
-module.exports = { runThrough, runInSlices, turn };
+module.exports = { runThrough, runInSlices, turn, milliseconds };

@@ -100,8 +100,10 @@ class ExpiringTable extends SeriesTable {
 
   /** @param {number} row */
   #touchByHook(row) {
-    this.#ticks[row] = BY_HOOK;
-    this.#hasHookRows = true;
+    // Otherwise nothing would expire while a hook hangs and nobody scrapes.
+    const isHanging = hooks.called === 0 && idleClock.now() - hooks.lastCall >= this.#maxIdleSeconds * 1000;
+    this.#ticks[row] = isHanging ? this.#tick : BY_HOOK;
+    this.#hasHookRows ||= !isHanging;
   }
 
   /** To be called before the `collect` hook of the metric. */

@@ -3,6 +3,8 @@
 // What `collect` hooks have recorded in the last scrape does not expire, however rare scrapes are: see
 // expiring-table.js. What the application records while an asynchronous hook runs cannot be told from that.
 
+const { idleClock } = require('../event-loop/idle-clock');
+
 /**
  * Property of a metric: its table, if rows of that expire. Registered, as those of registry/metric-view.js.
  */
@@ -11,6 +13,10 @@ const EXPIRING = Symbol.for('prom-client-cluster.expiring.v1');
 const hooks = {
   /** How many are running. */
   running: 0,
+  /** How many of them are still being called: the others are asynchronous. */
+  called: 0,
+  /** When an asynchronous one was called last, by idleClock. */
+  lastCall: 0,
 };
 
 /** @param {any} metric that a scrape is about to read; to be called before its hook is */
@@ -27,13 +33,16 @@ function runHook(call) {
   /** @type {any} */
   let result;
   hooks.running++;
+  hooks.called++;
   try {
     result = call();
   } finally {
+    hooks.called--;
     hooks.running--;
   }
   if (typeof result?.then !== 'function') return result;
   hooks.running++;
+  hooks.lastCall = idleClock.now();
   // Some objects start again what they do with each call of then().
   result = Promise.resolve(result);
   const onEnd = () => void hooks.running--;

@@ -1,0 +1,261 @@
+'use strict';
+
+// `maxIdleSeconds` in programs that do what nobody expects: hooks that hang, clocks that are missing, metrics
+// that go while a sweep is under way, labels that record.
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const { MovedClock } = require('../fixtures/idle-clock');
+const { Program } = require('../fixtures/program');
+
+const IDLE = 600;
+/** So long that whatever is idle has left. */
+const LONG = IDLE * 1.2;
+
+/** @returns {Promise<string[]>} the samples of a page */
+const linesOf = async registry => (await registry.metrics()).split('\n').filter(line => /^[^#]/.test(line));
+
+function make(Type, config = {}, registry = new Registry()) {
+  const options = { name: 'm', help: 'h', labelNames: ['a'], maxIdleSeconds: IDLE, registers: [registry] };
+  return new Type({ ...options, ...config });
+}
+
+describe('maxIdleSeconds, misused', () => {
+  it('series expire although a hook hangs, and nobody scrapes any more', async t => {
+    const clock = new MovedClock(t);
+    const registry = new Registry();
+    let end = () => {};
+    const hanging = make(Counter, { collect: () => new Promise(resolve => (end = resolve)) }, registry);
+    const other = make(Counter);
+    registry.metrics().catch(() => {});
+    for (let round = 0; round < 4; round++) {
+      for (let a = 0; a < 1000; a++)
+        for (const metric of [hanging, other]) metric.inc({ a: `${round}-${a}` });
+      await clock.move(LONG);
+    }
+    // What was recorded until it hung for that long may be the hook's.
+    assert.deepEqual([hanging.seriesCount, other.seriesCount], [1000, 1000]);
+    end();
+  });
+
+  it('a hook that is called long after another one has hung keeps what it records', async t => {
+    const clock = new MovedClock(t);
+    const registry = new Registry();
+    let end = () => {};
+    make(Counter, { name: 'hanging', collect: () => new Promise(resolve => (end = resolve)) }, registry);
+    const gauge = make(Gauge, { collect: () => gauge.set({ a: 'hook' }, 1) });
+    registry.metrics().catch(() => {});
+    await clock.move(LONG);
+    await gauge.get();
+    await clock.move(LONG);
+    assert.equal(gauge.seriesCount, 1);
+    end();
+  });
+
+  it('a series starts again from zero, whatever is kept of it', async t => {
+    const clock = new MovedClock(t);
+    const observing = [Histogram, Summary].flatMap(Type => [
+      [Type, metric => () => metric.labels('x').observe(1)],
+      [
+        Type,
+        metric =>
+          (
+            child => () =>
+              child.observe(1)
+          )(metric.labels('x')),
+      ],
+      [
+        Type,
+        metric =>
+          (
+            curried => () =>
+              curried.observe(1)
+          )(metric.curry({ a: 'x' })),
+      ],
+      [Type, metric => () => metric.startTimer({ a: 'x' })()],
+      [
+        Type,
+        metric =>
+          (
+            child => () =>
+              child.startTimer()()
+          )(metric.labels('x')),
+      ],
+      [Type, metric => () => metric.time({ a: 'x' }, () => {})],
+    ]);
+    const counting = [Counter, Gauge].flatMap(Type => [
+      [Type, metric => () => metric.inc({ a: 'x' })],
+      [
+        Type,
+        metric =>
+          (
+            child => () =>
+              child.inc()
+          )(metric.labels('x')),
+      ],
+      [
+        Type,
+        metric =>
+          (
+            curried => () =>
+              curried.inc()
+          )(metric.curry({ a: 'x' })),
+      ],
+      [
+        Type,
+        metric =>
+          (
+            curried => () =>
+              curried.inc({ a: 'x' })
+          )(metric.curry({})),
+      ],
+    ]);
+    for (const [Type, recorder] of [...observing, ...counting]) {
+      const metric = make(Type);
+      const record = recorder(metric);
+      const count = () => metric.value({ a: 'x' })?.count ?? metric.value({ a: 'x' });
+      for (let life = 0; life < 3; life++) {
+        const what = `${Type.name} ${recorder}, life ${life}`;
+        for (let times = 1; times <= 4; times++) {
+          record();
+          assert.equal(count(), times, what);
+          await clock.move(IDLE - 1);
+        }
+        await clock.move(LONG);
+        assert.equal(count(), undefined, what);
+        assert.equal(metric.expiredCount, life + 1, what);
+      }
+    }
+  });
+
+  it('calls that change nothing keep a series, reading and labels() do not', async t => {
+    const clock = new MovedClock(t);
+    const uses = [
+      [Counter, metric => metric.inc({ a: 'x' }, 0)],
+      [Counter, metric => metric.setTotal({ a: 'x' }, 5)],
+      [Gauge, metric => metric.set({ a: 'x' }, 7)],
+      [Gauge, metric => metric.dec({ a: 'x' }, 0)],
+      [Histogram, metric => metric.zero({ a: 'x' })],
+    ];
+    const readings = [
+      [Counter, metric => metric.labels('x')],
+      [Counter, metric => metric.value({ a: 'x' })],
+      [Counter, metric => metric.get()],
+      [Gauge, metric => metric.hashMap],
+      [Histogram, metric => metric.labels('x').startTimer()],
+    ];
+    for (const [Type, call] of [...uses, ...readings]) {
+      const metric = make(Type);
+      metric.labels('x')[Type === Histogram ? 'observe' : 'inc'](1);
+      for (let i = 0; i < 4; i++) {
+        await clock.move(IDLE / 2);
+        await call(metric);
+      }
+      const isUse = uses.some(([, each]) => each === call);
+      assert.equal(metric.seriesCount, isUse ? 1 : 0, `${Type.name} ${call}`);
+    }
+  });
+
+  it('numbers as small or large as there are do what they say, with one warning', async () => {
+    const source = `
+      const { Counter, register } = require(${JSON.stringify(require.resolve('../..'))});
+      const sizes = [5e-324, 1e-9, 119.9, 120, Number.MAX_VALUE];
+      const counters = sizes.map((maxIdleSeconds, i) =>
+        new Counter({ name: 'c' + i, help: 'h', labelNames: ['a'], maxIdleSeconds }));
+      const { setTimeout: later } = require('timers/promises');
+      (async () => {
+        for (const counter of counters) for (let a = 0; a < 1000; a++) counter.inc({ a });
+        while (counters[0].seriesCount + counters[1].seriesCount > 0) await later(1);
+        console.log(counters.map(({ seriesCount }) => seriesCount).join());
+      })();`;
+    const program = new Program(['-e', source]);
+    assert.equal(await program.ended(), 0, program.errors);
+    assert.equal(program.output.trim(), '0,0,1000,1000,1000');
+    assert.equal(program.errors.match(/Warning: /g)?.length, 1, program.errors);
+  });
+
+  for (const [what, before] of [
+    ['nothing else', ''],
+    [
+      'fake timers',
+      `require('node:test').mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });`,
+    ],
+    ['no performance', 'delete globalThis.performance;'],
+    ['a clock that stands still', 'performance.now = () => 0;'],
+  ]) {
+    it(`a process with idle series and ${what} ends by itself`, async () => {
+      const source = `
+        ${before}
+        const { Counter, register } = require(${JSON.stringify(require.resolve('../..'))});
+        const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], maxIdleSeconds: 600 });
+        counter.inc({ a: 1 });
+        register.metrics().then(page => console.log(page.split('\\n')[2]));`;
+      const program = new Program(['-e', source]);
+      assert.equal(await program.ended(), 0, program.errors);
+      assert.equal(program.output.trim(), 'c{a="1"} 1');
+      // Node.js warns of its own fake timers.
+      assert.doesNotMatch(program.errors, /PROM_CLIENT|Error:/);
+    });
+  }
+
+  it('a metric may leave its registry while a sweep is under way, and go on in another one', async t => {
+    const clock = new MovedClock(t);
+    const registry = new Registry();
+    const metric = make(Counter, {}, registry);
+    for (let a = 0; a < 5000; a++) metric.inc({ a });
+    await clock.move(IDLE);
+    const sweep = clock.move(LONG - IDLE);
+    registry.removeSingleMetric('m');
+    const next = make(Counter, {}, registry);
+    next.inc({ a: 'new' });
+    metric.inc({ a: 'old' });
+    await sweep;
+    const other = new Registry();
+    other.registerMetric(metric);
+    assert.deepEqual([await linesOf(registry), await linesOf(other)], [['m{a="new"} 1'], ['m{a="old"} 1']]);
+    await clock.move(LONG);
+    assert.deepEqual([metric.seriesCount, next.seriesCount], [0, 0]);
+  });
+
+  it('series may be recorded, removed and reset between the slices of a sweep', async t => {
+    const clock = new MovedClock(t);
+    const metric = make(Counter, { maxSeries: 4000 });
+    for (let a = 0; a < 4000; a++) metric.inc({ a });
+    await clock.move(IDLE / 2);
+    metric.inc({ a: 'alive' });
+    const sweep = clock.move(IDLE * 0.7);
+    for (let turn = 0; turn < 50; turn++) {
+      metric.inc({ a: `new-${turn}` });
+      metric.remove(String(3999 - turn));
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    await sweep;
+    const left = Object.values(metric.hashMap).map(({ labels, value }) => [labels.a, value]);
+    assert.equal(new Set(left.map(([a]) => a)).size, left.length);
+    assert.ok(left.every(([a, value]) => value === 1 || a === 'overflow'));
+    assert.equal(metric.seriesCount, left.length);
+    metric.reset();
+    await clock.move(LONG);
+    assert.equal(metric.seriesCount, 0);
+  });
+
+  it('labels of any kind expire, although reading them records', async t => {
+    const clock = new MovedClock(t);
+    const registry = new Registry();
+    const metric = make(Counter, { labelNames: ['a', 'b'] }, registry);
+    const recording = { toString: () => (metric.inc({ a: 'inner' }), 'outer') };
+    const values = [recording, NaN, -0, 0n, null, undefined, '\ud800', '__proto__', [1, 2], '"\n\\'];
+    const count = () => values.forEach((a, i) => metric.inc({ a, b: values[values.length - 1 - i] }));
+    count();
+    const first = await linesOf(registry);
+    await clock.move(LONG);
+    assert.deepEqual(await linesOf(registry), []);
+    count();
+    assert.deepEqual(await linesOf(registry), first);
+    metric.labelNames.push('c');
+    metric.inc({ c: 'later' });
+    await clock.move(LONG);
+    assert.deepEqual([metric.seriesCount, await linesOf(registry)], [0, []]);
+  });
+});
