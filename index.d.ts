@@ -322,15 +322,18 @@ interface RegistryMembers {
 export const register: Registry;
 
 /**
- * Except for `timeout` and `formats`, the options of the first AggregatorRegistry of a process apply to all.
- * An option that is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_FORMATS`,
- * `_DIRECTORY`, `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`, `_CHECKPOINT_INTERVAL` and `_GROUP`.
+ * Except for `timeout`, `formats` and `maxIdleSeconds`, the options of the first AggregatorRegistry of a
+ * process apply to all. An option that is not given is taken from the environment:
+ * `PROM_CLIENT_CLUSTER_TIMEOUT`, `_FORMATS`, `_DIRECTORY`, `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`,
+ * `_CHECKPOINT_INTERVAL` and `_GROUP`.
  */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
   timeout?: number;
   /** The formats in which endpoints serve this registry, as setFormats(). */
   formats?: readonly MetricsFormat[];
+  /** That of metrics of this registry itself, as setMaxIdleSeconds(). */
+  maxIdleSeconds?: number;
   /**
    * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or
    * /dev/shm if that is not writable.
@@ -486,14 +489,16 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 export { AggregatorRegistry as ClusterRegistry };
 
 /**
- * Options of WorkerRegistry. Those except `timeout` and `formats` are those of the first WorkerRegistry of a
- * thread.
+ * Options of WorkerRegistry. Those except `timeout`, `formats` and `maxIdleSeconds` are those of the first
+ * WorkerRegistry of a thread.
  */
 export interface WorkerRegistryOptions {
   /** Milliseconds that workerMetrics() waits for `collect` hooks, default 5000. */
   timeout?: number;
   /** The formats in which endpoints serve this registry, as setFormats(). */
   formats?: readonly MetricsFormat[];
+  /** That of metrics of this registry itself, as setMaxIdleSeconds(). */
+  maxIdleSeconds?: number;
   /**
    * Milliseconds that label sets of ended threads stay if no thread has them, default one hour. In a cluster
    * or group they stay as long as the process.

@@ -49,10 +49,11 @@ class AggregatorRegistry extends Registry {
    *
    * @param {string | object} [contentType] the format of clusterMetrics(), default Prometheus text; or the
    *   options
-   * @param {object} [options] except for `timeout` and `formats`, those of the first AggregatorRegistry of a
-   *   process apply to all
+   * @param {object} [options] except for `timeout`, `formats` and `maxIdleSeconds`, those of the first
+   *   AggregatorRegistry of a process apply to all
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
    * @param {readonly string[]} [options.formats] as setFormats()
+   * @param {number} [options.maxIdleSeconds] as setMaxIdleSeconds()
    * @param {string} [options.directory] in which the directory of snapshot files is created; default
    *   os.tmpdir(), or /dev/shm if that is not writable
    * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker
@@ -71,6 +72,7 @@ class AggregatorRegistry extends Registry {
    * @param {string | false} [options.group] name of a group of processes that share one page, or the absolute
    *   path of its directory; false for none. Default: the instances of an application in PM2's cluster mode
    * @throws {TypeError} if the content type is unknown, or an option is not valid
+   * @throws {RangeError} if `maxIdleSeconds` is not a positive finite number
    */
   constructor(contentType, options) {
     const isFirst = isOptions(contentType);
@@ -80,6 +82,7 @@ class AggregatorRegistry extends Registry {
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
+    if (effective.maxIdleSeconds !== undefined) this.setMaxIdleSeconds(effective.maxIdleSeconds);
     const group = joinGroup(effective, registriesOfProcess);
     if (group !== undefined) {
       joinCopies(Registry);

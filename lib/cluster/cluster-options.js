@@ -7,6 +7,7 @@ const { format, inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
+const { checkedMaxIdle } = require('../options/max-idle');
 const { formatOf, isSupported, contentTypesOf } = require('../exposition/formats');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { codedError } = require('../options/coded-error');
@@ -18,6 +19,7 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @typedef {object} ClusterOptions
  * @property {number} [timeout] milliseconds
  * @property {readonly string[]} [formats] some of `text`, `openmetrics` and `protobuf`
+ * @property {number} [maxIdleSeconds]
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace]
@@ -28,11 +30,10 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
-const NAMES = new Set(
-  'timeout formats directory retiredMaxAge inPlace thread includePrimary checkpointInterval activeSeries group'.split(
-    ' ',
-  ),
-);
+const NAMES = new Set([
+  ...['timeout', 'formats', 'maxIdleSeconds', 'directory', 'retiredMaxAge', 'inPlace', 'thread'],
+  ...['includePrimary', 'checkpointInterval', 'activeSeries', 'group'],
+]);
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
 const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);
@@ -117,8 +118,11 @@ function booleanOf(text) {
 /**
  * @param {ClusterOptions} options
  * @throws {TypeError} if one of them is not valid
+ * @throws {RangeError} if maxIdleSeconds is not
  */
-function checkOptions({ timeout, formats, directory, retiredMaxAge, thread, checkpointInterval, group }) {
+function checkOptions(options) {
+  const { timeout, formats, directory, retiredMaxAge, thread, checkpointInterval, group } = options;
+  if (options.maxIdleSeconds !== undefined) checkedMaxIdle(options.maxIdleSeconds);
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw codedError(

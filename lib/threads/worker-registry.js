@@ -25,7 +25,7 @@ const { codedError } = require('../options/coded-error');
 
 const DEFAULT_TIMEOUT = 5000;
 const SHARED_OPTIONS = ['retiredMaxAge', 'inPlace', 'thread', 'activeSeries'];
-const OPTIONS = new Set(['timeout', 'formats', ...SHARED_OPTIONS]);
+const OPTIONS = new Set(['timeout', 'formats', 'maxIdleSeconds', ...SHARED_OPTIONS]);
 
 const PUSH_IN_MAIN_THREAD =
   'This thread does not serve the metrics: RemoteWrite pushes the metrics of all threads in the main thread.';
@@ -60,17 +60,19 @@ class WorkerRegistry extends Registry {
    *   options
    * @param {boolean | object} [primary] whether this thread serves the page, default in the main thread only;
    *   or the options
-   * @param {object} [options] except for `timeout` and `formats`, those of the first WorkerRegistry of a
-   *   thread apply
+   * @param {object} [options] except for `timeout`, `formats` and `maxIdleSeconds`, those of the first
+   *   WorkerRegistry of a thread apply
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
    *   5000
    * @param {readonly string[]} [options.formats] as setFormats()
+   * @param {number} [options.maxIdleSeconds] as setMaxIdleSeconds()
    * @param {number} [options.retiredMaxAge] milliseconds that label sets of ended threads stay if no thread
    *   has them, default one hour; in a cluster or group they stay
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
    * @param {boolean} [options.activeSeries] as that of AggregatorRegistry
    * @throws {TypeError} if the content type is unknown, or an option is not valid
+   * @throws {RangeError} if `maxIdleSeconds` is not a positive finite number
    */
   constructor(contentType, primary, options) {
     super(isOptions(contentType) ? undefined : /** @type {any} */ (contentType));
@@ -79,6 +81,7 @@ class WorkerRegistry extends Registry {
     const effective = /** @type {any} */ (clusterOptions(given, 'WorkerRegistry', OPTIONS));
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
+    if (effective.maxIdleSeconds !== undefined) this.setMaxIdleSeconds(effective.maxIdleSeconds);
     joinCopies(/** @type {any} */ (Registry));
     const threads = (ownProcessState().threads ??= {
       ...{ options: effective, hasWarned: false },
