@@ -30,6 +30,8 @@ const { debug } = require('../options/debug-log');
  * @typedef {object} RenderResult
  * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the
  *   aggregator has of each worker's log
+ * @property {[number, number][]} ended by worker: the last batch of its ended rows that is part of the saved
+ *   totals. It need not offer this one and earlier ones any more
  * @property {[number, string][]} badLogs by worker: name of the log that cannot be used
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
@@ -216,9 +218,10 @@ class Aggregator {
    * @param {string[]} request.custom names of aggregators that only the primary can run
    * @param {boolean} request.final whether to write a page although an answer could not be used
    * @param {PrimaryFacts} [request.facts] if a format includes self-metrics
+   * @param {number[]} [request.shown] ids of all workers that a page has shown
    * @returns {Generator<void, RenderResult>}
    */
-  *render({ formats, custom, final, facts }) {
+  *render({ formats, custom, final, facts, shown }) {
     const start = performance.now();
     const again = [...this.#answers.again];
     // Read before the merge: it drops series that are too old, and this page still shows them.
@@ -227,7 +230,10 @@ class Aggregator {
     this.#answers.again.clear();
     for (const workerId of [...this.#retirement.unread]) this.retire(workerId);
     yield* this.#store.readThreads();
-    this.#merged = yield* this.#store.merge(new Set(custom));
+    // What a dead worker with a file that cannot be read has is not known, either.
+    const known = this.#retirement.unread.size === 0 ? shown : [...(shown ?? []), ...this.#retirement.unread];
+    this.#merged = yield* this.#store.merge(new Set(custom), known);
+    if (this.#store.isUnsaved) this.#retirement.saveSoon();
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
     const pages = yield* this.finish({ formats, aggregated: [], facts });
@@ -242,6 +248,7 @@ class Aggregator {
   #outcome(again, start) {
     return {
       positions: Array.from(this.#store.workers(), ({ id, position }) => [id, position]),
+      ended: this.#store.savedBatches,
       badLogs: [...this.#answers.badLogs],
       again,
       unreadable: [...this.#answers.unreadable],

@@ -86,7 +86,7 @@ class Retirement {
       this.#store.restoreRetired(Buffer.from(written.buffer, written.byteOffset, written.length));
       if (unwritten === undefined) return;
       this.#isUnwritten = true;
-      this.#scheduleSave();
+      this.saveSoon();
     } catch (error) {
       if (isTransient(error)) throw error;
       this.#onRefused('restore-retired', error);
@@ -111,7 +111,7 @@ class Retirement {
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
     // Without a file, the next page would show what only this process has.
-    if (death?.lastSource === undefined) this.#scheduleSave();
+    if (death?.lastSource === undefined) this.saveSoon();
     else this.save();
     return true;
   }
@@ -134,7 +134,7 @@ class Retirement {
     } catch (error) {
       this.#onRefused('save-retired', error);
       this.#nextSave = start + RETRY_MILLISECONDS;
-      this.#scheduleSave();
+      this.saveSoon();
       if (totals === undefined) {
         this.#unsaved.unshift(...workerIds);
         return;
@@ -146,6 +146,7 @@ class Retirement {
     if (!isWritten) this.#onSaved(workerIds, totals);
     else if (this.#isUnwritten) this.#onSaved([]);
     this.#isUnwritten = !isWritten;
+    this.#store.noteSaved();
     for (const workerId of workerIds) this.#removeFilesOf(workerId);
     if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
   }
@@ -161,8 +162,11 @@ class Retirement {
     this.#isClosed = true;
   }
 
-  /** Several deaths at once are written together. There is never more than one timer. */
-  #scheduleSave() {
+  /**
+   * Writes the totals as soon as that takes little enough of the time. Several deaths at once are written
+   * together. There is never more than one timer.
+   */
+  saveSoon() {
     if (this.#isSaveScheduled) return;
     this.#isSaveScheduled = true;
     const save = () => {

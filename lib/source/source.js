@@ -231,8 +231,8 @@ class Source {
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
           // Not spread into a new object, which takes V8 2 µs instead of 0.1.
-          const { numbers, extras } = this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
-          entries.push({ defaults, view, numbers, extras });
+          const { numbers, extras } = this.#numbersOf(view, isCurrent);
+          entries.push({ defaults, view, numbers, extras, ended: view.ended });
           views.push(view);
           continue;
         }
@@ -283,6 +283,16 @@ class Source {
     log.forgetBefore(from);
     const { chunks, bytes } = this.capture(workerId, options);
     return { chunks: [...chunks, ...log.bytesFrom(from)], bytes: bytes + log.length - from };
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {boolean} isCurrent see #extrasOf()
+   * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
+   */
+  #numbersOf(view, isCurrent) {
+    const { numbers } = view;
+    return numbers ? { numbers } : (this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent));
   }
 
   /**

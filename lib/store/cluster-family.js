@@ -9,6 +9,7 @@ const { FamilyTotals } = require('./family-totals');
 const { FamilyQuantiles } = require('./family-quantiles');
 const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
 const { oldestStarts } = require('./family-starts');
+const { settle } = require('./family-retired');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { liveRows } = require('./source-rows');
@@ -43,7 +44,6 @@ const SMALL_TABLE_CELLS = 2 ** 20;
 
 /** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */
 
-/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
 /** @typedef {import('./row-map').RowMap} RowMap */
 /** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
@@ -53,8 +53,10 @@ const bucketsClass = () => require('./family-buckets').FamilyBuckets;
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
   sources = [];
-  /** @type {RetiredTotals[]} in the current scrape */
-  #retired = [];
+  /** Whether there are retired totals in the current scrape. */
+  #hasRetired = false;
+  /** @type {Source[]} rows that have ended in a live worker, and are not in the retired totals yet */
+  #endings = [];
   /** @type {Source[]} of retired totals in the last merge */
   #ended = [];
   /** @type {Float64Array | undefined} by row, once somebody has asked */
@@ -87,14 +89,15 @@ class ClusterFamily {
 
   /** Whether anything is left to show. */
   get isEmpty() {
-    return this.sources.length === 0 && this.#retired.length === 0;
+    return this.sources.length === 0 && !this.#hasRetired;
   }
 
   /** @param {number} scrape */
   begin(scrape) {
     this.#scrape = scrape;
     this.sources = [];
-    this.#retired = [];
+    this.#hasRetired = false;
+    this.#endings = [];
     this.#quantiles.begin();
     this.#buckets?.begin();
   }
@@ -106,23 +109,30 @@ class ClusterFamily {
     this.sources.push(source);
   }
 
-  /** @param {RetiredTotals} totals of workers that have ended */
-  addRetired(totals) {
-    this.#retired.push(totals);
+  /** The retired totals have some of this family. */
+  addRetired() {
+    this.#hasRetired = true;
+  }
+
+  /** @param {Source} ending rows that have ended in a live worker */
+  addEnding(ending) {
+    this.#endings.push(ending);
   }
 
   /**
    * Merges the sources of a scrape.
    *
    * @param {string} rule name of a built-in aggregator
-   * @param {number} now milliseconds, by the store's clock
+   * @param {import('./family-retired').Retiring} [retiring] if there may be something that has ended
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *merge(rule, now) {
-    const retired = rule === 'sum' ? this.#retired.map(totals => ({ totals, own: totals.sources() })) : [];
-    const ended = (this.#ended = retired.flatMap(({ own }) => own));
+  *merge(rule, retiring) {
+    for (const source of this.sources) yield* this.translate(source);
+    const hasEnded = rule === 'sum' && (this.#hasRetired || this.#endings.length > 0);
+    const ended = hasEnded && retiring ? yield* settle(this, this.#endings, retiring) : [];
+    this.#ended = ended;
     this.#starts = undefined;
-    for (const source of [...this.sources, ...ended]) yield* this.translate(source);
+    for (const source of ended) yield* this.translate(source);
     this.#setMarks(ended);
     this.#mergedAt = this.#scrape;
     const totals = this.#totals;
@@ -130,7 +140,6 @@ class ClusterFamily {
     for (const source of this.sources) {
       yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
     }
-    this.#noteAges(retired, now);
     for (const source of ended) yield* totals.addSum(source);
     if (rule !== 'sum') totals.finishRule(rule);
     else if (this.sources.length + ended.length > 1) yield* totals.round();
@@ -138,28 +147,6 @@ class ClusterFamily {
       yield* this.#quantiles.merge(totals.order, this.layout.marks, rule);
     }
     if (this.#buckets !== undefined) yield* this.#buckets.merge(totals.order, rule);
-  }
-
-  /**
-   * Totals are as old as the last source that had their label set: a live one, or one that was retired into
-   * another table.
-   *
-   * @param {{totals: RetiredTotals, own: Source[]}[]} retired
-   * @param {number} now
-   */
-  #noteAges(retired, now) {
-    /** @type {Map<number, number>} by row of the family */
-    const newest = new Map();
-    for (const { totals, own } of retired.length > 1 ? retired : []) {
-      totals.eachAge((row, lastSeen) => {
-        const familyRow = own[0].rows.rows[row];
-        newest.set(familyRow, Math.max(newest.get(familyRow) ?? 0, lastSeen));
-      });
-    }
-    for (const { totals, own } of retired) {
-      const { rows } = own[0].rows;
-      totals.touch(row => (this.#totals.has(rows[row]) ? now : (newest.get(rows[row]) ?? 0)));
-    }
   }
 
   /** Drops the rows that were not in the last scrape, once they are more than half. */
@@ -223,7 +210,12 @@ class ClusterFamily {
    * @returns {import('../series/merged-buckets').Buckets | undefined} as merged last
    */
   bucketsOf(row) {
-    return this.#buckets?.of(row);
+    return this.#totals.has(row) ? this.#buckets?.of(row) : undefined;
+  }
+
+  /** Whether the last merge has left no rows. */
+  get hasNoRows() {
+    return this.#totals.order.length === 0;
   }
 
   /** @param {number} row of a custom metric object */

@@ -22,6 +22,7 @@ const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 const REMEMBERED_DEATHS = 4096;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('./cluster-family').Source} Source */
 
 /**
  * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one
@@ -40,6 +41,15 @@ class ClusterStore {
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
+  /** @type {Source[]} rows that have ended in a process that lives, and are in no totals yet */
+  #endings = [];
+  /**
+   * @type {Map<string, {taken: number, saved: number}>} by incarnation of a process: the last batch of ended
+   *   rows that was taken, and the last one that is part of saved totals
+   */
+  #batches = new Map();
+  /** How many rows the totals had when they were saved. */
+  #savedRows = 0;
   #scrape = 1;
   /** Failures in dead workers. */
   #retiredFailures = new FailureCounts();
@@ -92,6 +102,7 @@ class ClusterStore {
     yield* thread.read();
     thread.capture();
     yield* thread.readDigests();
+    this.#takeEnded(thread);
   }
 
   get #all() {
@@ -129,6 +140,81 @@ class ClusterStore {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
     worker.apply(buffer, readLog);
     this.#workers.set(workerId, worker);
+    this.#takeEnded(worker);
+  }
+
+  /**
+   * Takes the batches of ended rows that were not taken before. A process offers each of them until it hears
+   * that it is part of saved totals.
+   *
+   * @param {WorkerSeries | ThreadSeries} series
+   */
+  #takeEnded(series) {
+    const all = series.sources.filter(({ ended }) => ended !== undefined);
+    if (all.length === 0) return;
+    series.sources = series.sources.filter(({ ended }) => ended === undefined);
+    const { taken, saved } = this.#batches.get(series.incarnation) ?? { taken: 0, saved: 0 };
+    const numberOf = (/** @type {Source} */ { ended }) => ended?.batch ?? 0;
+    for (const source of all)
+      if (numberOf(source) > taken && RetiredSource.keeps(source.definition)) this.#endings.push(source);
+    this.#noteBatches(series.incarnation, { taken: Math.max(taken, ...all.map(numberOf)), saved });
+  }
+
+  /**
+   * @param {string} incarnation
+   * @param {{taken: number, saved: number}} batches
+   */
+  #noteBatches(incarnation, batches) {
+    this.#batches.delete(incarnation);
+    this.#batches.set(incarnation, batches);
+    // Processes that live offer batches again and again.
+    if (this.#batches.size > REMEMBERED_DEATHS)
+      this.#batches.delete(/** @type {string} */ (this.#batches.keys().next().value));
+  }
+
+  /** Adds all rows that have ended to the totals, whoever else has them. */
+  #foldAll() {
+    for (const ending of this.#endings.splice(0)) this.#fold(ending);
+  }
+
+  /** @param {Source} ending */
+  #fold(ending) {
+    this.#addToTotals(ending, family => this.#retired.fold(ending, family));
+  }
+
+  /**
+   * @param {Source} source
+   * @param {(family: ClusterFamily) => void} add
+   */
+  #addToTotals(source, add) {
+    try {
+      const family = this.#familyOf(source.definition);
+      // Label sets that are too long are left out.
+      runThrough(family.translate(source));
+      add(family);
+    } catch (error) {
+      this.countFailure('merge', source.definition.name, error);
+    }
+  }
+
+  /** @returns {[workerId: number, batch: number][]} the last batch of each that is part of saved totals */
+  get savedBatches() {
+    return this.#all.flatMap(({ id, incarnation }) => {
+      const saved = this.#batches.get(incarnation)?.saved ?? 0;
+      return saved > 0 ? [/** @type {[number, number]} */ ([id, saved])] : [];
+    });
+  }
+
+  /** Whether batches were taken, or rows of the totals have left, since these were saved. */
+  get isUnsaved() {
+    for (const { taken, saved } of this.#batches.values()) if (taken > saved) return true;
+    return this.#retired.rowCount !== this.#savedRows;
+  }
+
+  /** The totals that were encoded last are where the next thread finds them. */
+  noteSaved() {
+    for (const batches of this.#batches.values()) batches.saved = batches.taken;
+    this.#savedRows = this.#retired.rowCount;
   }
 
   /**
@@ -165,6 +251,7 @@ class ClusterStore {
     const threads = [...this.#threads.values()];
     for (const thread of threads) thread.capture();
     for (const thread of threads) yield* thread.readDigests();
+    for (const thread of threads) this.#takeEnded(thread);
   }
 
   /**
@@ -218,19 +305,10 @@ class ClusterStore {
     this.forget(workerId);
     if (worker === undefined) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
-    const lasting = worker.sources.filter(
-      ({ definition, ended }) => ended === undefined && RetiredSource.keeps(definition),
-    );
-    for (const source of lasting) {
-      try {
-        const family = this.#familyOf(source.definition);
-        // Label sets that are too long are left out.
-        runThrough(family.translate(source));
-        this.#retired.add(source, row => family.bucketsOf(row));
-      } catch (error) {
-        this.countFailure('merge', source.definition.name, error);
-      }
-    }
+    const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
+    for (const source of lasting) this.#addToTotals(source, family => this.#retired.add(source, family));
+    // Its id is closed.
+    this.#batches.delete(worker.incarnation);
     return lasting.length > 0;
   }
 
@@ -242,6 +320,7 @@ class ClusterStore {
    * @returns {number} how many label sets there were
    */
   removeRetired(labels, name) {
+    this.#foldAll();
     return this.#retired.remove(labels, name);
   }
 
@@ -249,12 +328,17 @@ class ClusterStore {
    * Merges the last numbers of all workers.
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
+   * @param {readonly number[]} [shown] ids of all workers that a page has shown. If a new thread has nothing of
+   *   one of them yet, nobody knows what that one has: no folded row leaves
    * @returns {Generator<void, MergedFamily[]>} yields where a slice may end
    */
-  *merge(custom) {
+  *merge(custom, shown = []) {
     this.#tidy();
-    const families = this.#gather();
+    const isComplete = shown.every(id => this.#workers.has(id) || this.#threads.has(id));
+    const families = this.#gather(isComplete);
     const now = this.now();
+    const fold = (/** @type {Source} */ ending) => this.#fold(ending);
+    const retiring = { retired: this.#retired, fold, now, maxAge: this.retiredMaxAge, isComplete };
     /** @type {MergedFamily[]} */
     const merged = [];
     for (const family of families) {
@@ -263,8 +347,9 @@ class ClusterStore {
         if (custom.has(aggregator)) {
           merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
         } else if (Object.hasOwn(STARTS, aggregator)) {
-          yield* family.merge(aggregator, now);
-          merged.push({ view: family.view() });
+          yield* family.merge(aggregator, retiring);
+          // All that it had may just have left.
+          if (family.sources.length > 0 || !family.hasNoRows) merged.push({ view: family.view() });
         } else if (aggregator !== 'omit') {
           // Old code in the primary and new code in a worker, for example.
           this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
@@ -292,7 +377,7 @@ class ClusterStore {
       );
       family.begin(1);
       family.addSource(source);
-      runThrough(family.merge('sum', this.now()));
+      runThrough(family.merge('sum'));
       return [family.view()];
     } catch (error) {
       this.countFailure('aggregator', metric.name, error);
@@ -302,7 +387,9 @@ class ClusterStore {
 
   /** Encodes the retired totals. */
   encodeRetired() {
-    return encodeRetired(this.#retired, this.#closed, this.#retiredFailures.entries);
+    this.#foldAll();
+    const batches = Array.from(this.#batches, ([incarnation, { taken }]) => ({ incarnation, taken }));
+    return encodeRetired(this.#retired, this.#closed, this.#retiredFailures.entries, batches);
   }
 
   /**
@@ -311,15 +398,20 @@ class ClusterStore {
    * @param {Buffer} buffer
    */
   restoreRetired(buffer) {
-    const { workers, failures } = restoreRetired(buffer, this.#retired, (stage, name, error) =>
+    const { workers, failures, batches } = restoreRetired(buffer, this.#retired, (stage, name, error) =>
       this.countFailure(stage, name, error),
     );
     for (const workerId of workers) this.#close(workerId);
+    for (const { incarnation, taken } of batches) this.#noteBatches(incarnation, { taken, saved: taken });
+    this.#savedRows = this.#retired.rowCount;
     for (const failure of failures) this.#retiredFailures.add(...failure);
   }
 
-  /** @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape */
-  #gather() {
+  /**
+   * @param {boolean} isComplete whether the live sources are all that there are
+   * @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape
+   */
+  #gather(isComplete) {
     this.#scrape++;
     for (const family of this.#families.values()) family.begin(this.#scrape);
     /** @type {Map<string, ClusterFamily>} */
@@ -327,7 +419,6 @@ class ClusterStore {
     // By id and not in the order of answers, so that the same cluster gives the same page.
     for (const worker of this.#all.sort((a, b) => a.id - b.id)) {
       for (const source of worker.sources) {
-        if (source.ended !== undefined) continue;
         const family = this.#familyOf(source.definition);
         const first = byName.get(source.definition.name);
         if (first !== undefined && first !== family) {
@@ -339,13 +430,37 @@ class ClusterStore {
         family.addSource(source);
       }
     }
-    for (const totals of this.#retired.totals) {
-      const family = this.#familyOf(totals.definition);
-      const { name } = totals.definition;
-      if (!byName.has(name)) byName.set(name, family);
-      if (byName.get(name) === family) family.addRetired(totals);
+    const dead = this.#retired.totals.filter(({ isFolded }) => !isFolded);
+    for (const { definition } of dead) {
+      const family = this.#familyOf(definition);
+      if (!byName.has(definition.name)) byName.set(definition.name, family);
+      if (byName.get(definition.name) === family) family.addRetired();
     }
+    this.#gatherFolded(byName, isComplete);
     return new Set(byName.values());
+  }
+
+  /**
+   * @param {Map<string, ClusterFamily>} byName the families of this scrape
+   * @param {boolean} isComplete whether what is in none of them can leave
+   */
+  #gatherFolded(byName, isComplete) {
+    /** @param {Source['definition']} definition */
+    const shownFamilyOf = definition => {
+      const family = byName.get(definition.name);
+      const isShown = family === this.#familyOf(definition) && family.definition.aggregator === 'sum';
+      return isShown ? family : undefined;
+    };
+    for (const ending of this.#endings.splice(0)) {
+      const family = shownFamilyOf(ending.definition);
+      if (family !== undefined) family.addEnding(ending);
+      else if (!isComplete) this.#fold(ending);
+    }
+    for (const totals of this.#retired.totals) {
+      const family = totals.isFolded ? shownFamilyOf(totals.definition) : undefined;
+      if (family !== undefined) family.addRetired();
+      else if (totals.isFolded && isComplete) this.#retired.drop(totals);
+    }
   }
 
   /**

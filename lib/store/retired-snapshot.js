@@ -1,7 +1,8 @@
 'use strict';
 
-// The retired totals as an ordinary snapshot, in which they survive the aggregator thread. Which workers they
-// include, and the failures of these workers, are metrics beside the totals.
+// The retired totals as an ordinary snapshot, in which they survive the aggregator thread. Folded totals are
+// there as rows that have ended. Which workers the totals include, the failures of these workers, and which
+// batches of ended rows of others, are metrics beside the totals.
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
@@ -18,16 +19,20 @@ const RETIRED_ID = 2 ** 32 - 1;
 // Totals are of other types.
 const WORKERS = { name: 'retired_workers', type: 'gauge', labelNames: ['id'] };
 const FAILURES = { name: 'retired_failures', type: 'gauge', labelNames: ['stage', 'metric'] };
+const BATCHES = { name: 'retired_batches', type: 'gauge', labelNames: ['incarnation'] };
 
 /** @typedef {import('../source/failure-counts').Failure} Failure */
+
+/** @typedef {{incarnation: string, taken: number}} TakenBatches the last one of a process */
 
 /**
  * @param {RetiredSource} retired
  * @param {Iterable<number>} workers ids
  * @param {readonly Failure[]} failures
+ * @param {readonly TakenBatches[]} batches
  * @returns {Buffer}
  */
-function encodeRetired(retired, workers, failures) {
+function encodeRetired(retired, workers, failures, batches) {
   const metrics = [
     ...retired.metrics,
     metricOf(
@@ -37,6 +42,10 @@ function encodeRetired(retired, workers, failures) {
     metricOf(
       FAILURES,
       failures.map(([stage, metric, count]) => [{ stage, metric }, count]),
+    ),
+    metricOf(
+      BATCHES,
+      batches.map(({ incarnation, taken }) => [{ incarnation }, taken]),
     ),
   ];
   const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
@@ -74,7 +83,7 @@ function metricOf({ name, type, labelNames }, rows) {
  * @param {RetiredSource} retired
  * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
  *   cannot be read
- * @returns {{workers: number[], failures: Failure[]}}
+ * @returns {{workers: number[], failures: Failure[], batches: TakenBatches[]}}
  * @throws {import('../source/byte-buffers').SnapshotError} if the bytes are not valid; then nothing is added
  */
 function restoreRetired(buffer, retired, onUnreadable) {
@@ -82,13 +91,15 @@ function restoreRetired(buffer, retired, onUnreadable) {
   series.apply(buffer);
   const { sources } = series;
   const kept = sources.filter(({ definition }) => RetiredSource.keeps(definition));
-  for (const source of kept) retired.add(source);
+  for (const source of kept) retired.add(source, undefined, source.ended !== undefined);
   const workers = rowsOf(sources, WORKERS).map(([{ id }]) => Number(id));
   /** @type {Failure[]} */
   const failures = rowsOf(sources, FAILURES).map(([{ stage, metric }, count]) => [stage, metric, count]);
+  const batches = rowsOf(sources, BATCHES).map(([{ incarnation }, taken]) => ({ incarnation, taken }));
   return {
     workers: workers.filter(id => Number.isInteger(id)),
     failures: failures.filter(([, , count]) => count >= 0),
+    batches: batches.filter(({ taken }) => taken >= 0),
   };
 }
 

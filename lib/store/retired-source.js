@@ -1,10 +1,12 @@
 'use strict';
 
-// What ended workers or threads had counted: counters, histograms and summaries with the aggregator `sum`,
-// added up. It is a source itself: it is merged each time, and is written as an ordinary snapshot.
+// What has ended had counted: counters, histograms and summaries with the aggregator `sum`, added up. Of
+// workers and threads that have ended; and, in other tables, of rows that have ended in a process that lives:
+// these are folded, and stay only as long as anybody else has their label set. It is a source itself: it is
+// merged each time, and is written as an ordinary snapshot.
 
 const { RetiredTotals } = require('./retired-totals');
-const { stretchesOf } = require('./source-rows');
+const { stretchesOf, liveRows } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
 const { startOf } = require('../series/row-starts');
@@ -16,6 +18,7 @@ const MANY_LABEL_NAMES = 64;
 // Workers have the same few, unless something makes up bounds or label names.
 const MAX_TABLES_OF_METRIC = 1000;
 
+/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./cluster-family').Label} Label */
 /** @typedef {import('../source/log-decoder').Definition} Definition */
@@ -54,53 +57,103 @@ class RetiredSource {
     return views.map(view => ({ name: view.name, [VIEW]: () => view }));
   }
 
+  /** How many rows there are. */
+  get rowCount() {
+    return this.totals.reduce((sum, { table }) => sum + table.liveCount, 0);
+  }
+
+  /**
+   * @param {Pick<Definition, 'name' | 'type' | 'layout'>} definition
+   * @returns {RetiredTotals[]} those of its family
+   */
+  totalsIn({ name, type, layout }) {
+    return [...(this.#metrics.get(name)?.values() ?? [])].filter(
+      ({ definition }) => definition.type === type && definition.layout.kind === layout.kind,
+    );
+  }
+
   /**
    * Adds all rows of a source that has ended.
    *
    * @param {Source} source
-   * @param {(row: number) => import('../series/merged-buckets').Buckets | undefined} [shownOf] buckets of a
-   *   row of its family on the last page
+   * @param {ClusterFamily} [family] to which its rows are translated
+   * @param {boolean} [isFolded] whether its rows stay only as long as others have their label sets
    * @throws {RangeError} if its metric has too many tables
    */
-  add(source, shownOf = () => undefined) {
+  add(source, family, isFolded = false) {
     const { definition, order, rows, starts } = source;
     const { digestOf, buckets } = source.extras;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
-    const common = labelNames.length > MANY_LABEL_NAMES ? undefined : this.totalsOf(definition, labelNames);
+    const isOne = labelNames.length <= MANY_LABEL_NAMES;
+    const common = isOne ? this.totalsOf(definition, labelNames, isFolded) : undefined;
     const now = this.#now();
     for (const { columns, first, from, to } of stretchesOf(source)) {
       for (let i = from; i < to; i++) {
         const row = order === undefined ? i : order[i];
-        const labels = rows.labelsOf(row);
-        const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
         const digest = digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
         const start = starts && startOf(starts, row);
-        const shown = buckets && shownOf(rows.rows[row]);
+        // Other sources may have made them coarser, and they must stay so when such a source is gone.
+        const shown = buckets && family?.bucketsOf(rows.rows[row]);
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
-        totals.add(labels, columns, (row - first) * width, extras, now);
+        const at = (row - first) * width;
+        if (common !== undefined && family !== undefined) {
+          common.addFrom(family, source, row, columns, at, extras, now);
+          continue;
+        }
+        const labels = rows.labelsOf(row);
+        const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort(), isFolded);
+        totals.add(labels, columns, at, extras, now);
       }
     }
     this.#dropEmpty();
   }
 
   /**
+   * Adds rows that have ended in a process that lives. If the program has removed them, what dead sources had
+   * counted of their label sets is folded, too.
+   *
+   * @param {Source} source
+   * @param {ClusterFamily} family to which its rows are translated
+   * @throws {RangeError} if its metric has too many tables
+   */
+  fold(source, family) {
+    for (const totals of source.ended?.isRemoved ? this.totalsIn(source.definition) : []) {
+      for (const row of totals.isFolded ? [] : liveRows(source)) {
+        const dead = totals.rowIn(family, source.rows.rows[row]);
+        if (dead !== -1) this.foldRow(totals, dead);
+      }
+    }
+    this.add(source, family, true);
+  }
+
+  /**
+   * @param {RetiredTotals} totals of dead sources
+   * @param {number} row
+   */
+  foldRow(totals, row) {
+    const { definition } = totals;
+    this.totalsOf(definition, definition.labelNames, true).take(totals, row, this.#now());
+  }
+
+  /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
+   * @param {boolean} [isFolded]
    * @returns {RetiredTotals} those of a metric, new ones if need be
    * @throws {RangeError} if the metric has too many tables
    */
-  totalsOf(definition, labelNames) {
+  totalsOf(definition, labelNames, isFolded = false) {
     const { name, type, layout, windowed } = definition;
     let tables = this.#metrics.get(name);
     if (tables === undefined) this.#metrics.set(name, (tables = new Map()));
-    const key = [type, windowed, layout.kind, layout.marks.join(), ...labelNames].join(' ');
+    const key = [isFolded, type, windowed, layout.kind, layout.marks.join(), ...labelNames].join(' ');
     let totals = tables.get(key);
     if (totals === undefined) {
       if (tables.size === MAX_TABLES_OF_METRIC)
         throw new RangeError('its bounds or label names differ too much');
-      tables.set(key, (totals = new RetiredTotals(definition, labelNames)));
+      tables.set(key, (totals = new RetiredTotals(definition, labelNames, isFolded)));
     }
     return totals;
   }
@@ -130,13 +183,24 @@ class RetiredSource {
   }
 
   /**
-   * Drops the label sets that no source has had since a given time.
+   * Drops the label sets that no source has had since a given time, and releases memory of rows that are
+   * gone.
    *
    * @param {number} oldest by the same clock
    * @returns {Generator<void>} yields where a slice may end
    */
   *expire(oldest) {
-    for (const totals of this.totals) yield* totals.expire(oldest);
+    for (const totals of this.totals) {
+      if (!totals.isFolded) yield* totals.expire(oldest);
+      yield* totals.table.compactionSteps();
+    }
+    this.#dropEmpty();
+  }
+
+  /** @param {RetiredTotals} totals that nobody has any more */
+  drop(totals) {
+    const tables = this.#metrics.get(totals.definition.name) ?? new Map();
+    for (const [key, each] of tables) if (each === totals) tables.delete(key);
     this.#dropEmpty();
   }
 

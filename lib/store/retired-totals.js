@@ -1,14 +1,17 @@
 'use strict';
 
-// What ended sources had counted in one metric, by label sets: a table of totals, and one of their rounding
-// errors. A merge adds up both as it adds up any sources, so no sum falls by one ulp when a source ends.
+// What ended sources had counted in one metric, by label sets: a table of totals, and the rounding errors of
+// its rows. A merge adds up both as it adds up any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
+const { ONE_PAGE } = require('../series/number-pages');
+const { grown } = require('../series/row-array');
 const { SeriesTable } = require('../series/series-table');
 const { UNKNOWN } = require('../series/row-starts');
+const { runThrough } = require('../event-loop/slices');
 
 /** In place of a worker's id. */
 const RETIRED = -1;
@@ -18,10 +21,16 @@ const DROPPED = Infinity;
 
 const ROWS_PER_STEP = 64;
 
+/** How a snapshot tells folded totals from those of dead sources. */
+const FOLDED = Object.freeze({ batch: 1, isRemoved: false });
+
+const NO_ROWS = new Int32Array(0);
+
 let nextVersion = 1;
 
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 
@@ -70,36 +79,38 @@ class RetiredTotals {
     read: (/** @type {number} */ row) => this.#buckets[row]?.buckets,
     changesOf: (/** @type {number} */ row) => this.#buckets[row]?.version,
   };
-  /** @type {number[]} by row: when a source with it ended, or a live one had it last */
-  #lastSeen = [];
+  /** @type {Float64Array | undefined} by row and column; undefined while there were none */
+  #errors = undefined;
   #rules;
-  #errors;
   #source;
-  #errorSource;
+  /** By row of a family: the row. Of the family's rows and the table's epoch that are named here. */
+  #rowsInFamily = { rows: NO_ROWS, generation: -1, epoch: -1, rowCount: 0 };
 
   /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
+   * @param {boolean} [isFolded] whether they stay only as long as others have the label set
    */
-  constructor(definition, labelNames) {
-    const { name, help, type, layout, windowed } = definition;
-    const width = widthOf(layout);
+  constructor(definition, labelNames, isFolded = false) {
+    const { name, help, type, layout, windowed, maxIdleSeconds } = definition;
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
+    this.isFolded = isFolded;
     this.#rules = rulesOf(layout);
-    this.table = new TotalsTable(labelNames, width);
+    this.table = new TotalsTable(labelNames, widthOf(layout));
     this.table.starts = UNKNOWN;
-    this.#errors = new SeriesTable(labelNames, width);
-    const viewOf = (/** @type {SeriesTable} */ table, /** @type {(row: number) => RowDigest} */ digestOf) => {
-      const more = kindOf(layout).isComputed ? { digestOf, windowed } : {};
-      return /** @type {any} */ ({ name, help, type, aggregator: 'sum', layout, table, ...more });
-    };
+    /** @type {number[]} by row: when a source with it ended, or a live one had it last; DROPPED */
+    this.lastSeen = [];
+    const { isComputed, hasBuckets } = kindOf(layout);
+    /** @type {any} */
+    const extras = isComputed
+      ? { digestOf: (/** @type {number} */ row) => this.#digestOf(row), windowed }
+      : {};
+    if (hasBuckets) extras.buckets = this.#bucketsByRow;
+    const ended = isFolded ? FOLDED : undefined;
+    const { table } = this;
     /** @type {MetricView} */
-    this.view = viewOf(this.table, row => this.#digestOf(row));
-    if (kindOf(layout).hasBuckets) this.view.buckets = /** @type {any} */ (this.#bucketsByRow);
-    /** @type {MetricView} digests and buckets belong to the totals alone */
-    this.errorView = viewOf(this.#errors, () => NO_OBSERVATIONS);
+    this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, ended, table, ...extras };
     this.#source = new TableSource(this.view, RETIRED);
-    this.#errorSource = new TableSource(this.errorView, RETIRED);
     this.table.listener = {
       // Also if it was dropped: a compaction under way may have copied its digest before.
       rowStarted: row => this.#dropExtras(row),
@@ -114,7 +125,10 @@ class RetiredTotals {
 
   /** @returns {MetricView[]} with that of the rounding errors if there are any */
   get views() {
-    return this.#errors.liveCount === 0 ? [this.view] : [this.view, this.errorView];
+    if (this.#errors === undefined) return [this.view];
+    const { rowCount, liveCount, order, orderLength, width } = this.table;
+    const numbers = { rowCount, liveCount, order, orderLength, width, pages: [this.#errorPage()] };
+    return [this.view, { ...this.view, numbers, digestOf: undefined, buckets: undefined }];
   }
 
   /** @returns {Source[]} the same as sources */
@@ -123,7 +137,42 @@ class RetiredTotals {
     const digestOf = (/** @type {number} */ row) => this.#digestOf(row);
     const { buckets } = this.view;
     const totals = this.#source.read(hasDigests ? { digestOf } : buckets && { buckets });
-    return this.#errors.liveCount === 0 ? [totals] : [totals, this.#errorSource.read()];
+    if (this.#errors === undefined) return [totals];
+    const pages = [this.#errorPage()];
+    return [totals, { ...totals, pages, pageShift: ONE_PAGE, starts: undefined, extras: {} }];
+  }
+
+  /**
+   * @param {ClusterFamily} family
+   * @returns {Int32Array} by row: that of the family
+   */
+  familyRows(family) {
+    const source = this.#source.read();
+    runThrough(family.translate(source));
+    return source.rows.rows;
+  }
+
+  /**
+   * @param {ClusterFamily} family
+   * @param {number} familyRow
+   * @returns {number} the row with the same label set, or -1
+   */
+  rowIn(family, familyRow) {
+    const { table } = this;
+    const { generation, epoch, rowCount } = this.#rowsInFamily;
+    if (generation !== family.rows.generation || epoch !== table.epoch || rowCount !== table.rowCount)
+      this.#invert(family);
+    const row = this.#rowsInFamily.rows[familyRow] ?? -1;
+    return row !== -1 && table.isLive(row) ? row : -1;
+  }
+
+  /** @param {ClusterFamily} family */
+  #invert(family) {
+    const { rowCount, epoch } = this.table;
+    const familyRows = this.familyRows(family);
+    const rows = new Int32Array(family.rows.count).fill(-1);
+    for (const row of this.table.liveRows()) rows[familyRows[row]] = row;
+    this.#rowsInFamily = { rows, generation: family.rows.generation, epoch, rowCount };
   }
 
   /** @param {number} row */
@@ -139,14 +188,69 @@ class RetiredTotals {
    * @param {number} at where those of the row are
    * @param {RowExtras} extras
    * @param {number} now milliseconds, by a clock that never jumps
+   * @returns {number} the row of the totals
    */
-  add(labels, columns, at, { start, centroids, buckets, shown }, now) {
+  add(labels, columns, at, extras, now) {
+    const { liveCount } = this.table;
+    const row = this.table.start(labels);
+    this.#addTo(row, this.table.liveCount > liveCount, columns, at, extras, now);
+    return row;
+  }
+
+  /**
+   * The same without a look-up of the label set if the totals have it.
+   *
+   * @param {ClusterFamily} family to which the source's rows are translated
+   * @param {Source} source
+   * @param {number} sourceRow
+   * @param {Float64Array} columns
+   * @param {number} at
+   * @param {RowExtras} extras
+   * @param {number} now
+   */
+  addFrom(family, { rows }, sourceRow, columns, at, extras, now) {
+    const familyRow = rows.rows[sourceRow];
+    const row = this.rowIn(family, familyRow);
+    if (row !== -1) {
+      this.#addTo(row, false, columns, at, extras, now);
+      return;
+    }
+    const added = this.add(rows.labelsOf(sourceRow), columns, at, extras, now);
+    const known = this.#rowsInFamily;
+    if (familyRow >= known.rows.length) known.rows = grown(known.rows, familyRow + 1, -1);
+    known.rows[familyRow] = added;
+    known.rowCount = this.table.rowCount;
+  }
+
+  /**
+   * Moves a row of other totals of the same layout to these.
+   *
+   * @param {RetiredTotals} other
+   * @param {number} row
+   * @param {number} now
+   */
+  take(other, row, now) {
+    const { table } = other;
+    const labels = table.labelsOf(row);
+    const { centroids } = other.#digestOf(row);
+    const extras = { start: table.startAt(row), centroids, buckets: other.#buckets[row]?.buckets };
+    this.add(labels, table.pageOf(row), table.offsetOf(row), extras, now);
+    if (other.#errors !== undefined) this.add(labels, other.#errorPage(), row * table.width, {}, now);
+    other.remove(row);
+  }
+
+  /**
+   * @param {number} row
+   * @param {boolean} isNew
+   * @param {Float64Array} columns
+   * @param {number} at
+   * @param {RowExtras} extras
+   * @param {number} now
+   */
+  #addTo(row, isNew, columns, at, { start, centroids, buckets, shown }, now) {
     const { table } = this;
     const rules = this.#rules;
-    const { liveCount } = table;
-    const row = table.start(labels);
-    const isNew = table.liveCount > liveCount;
-    this.#lastSeen[row] = now;
+    this.lastSeen[row] = now;
     if (isNew) table.setStart(row, start ?? UNKNOWN);
     else if (start !== undefined) table.setStart(row, Math.min(start, table.startAt(row)));
     const page = table.pageOf(row);
@@ -157,9 +261,8 @@ class RetiredTotals {
       const added = columns[at + column];
       const total = combined(rule, before, added);
       page[offset + column] = total;
-      if (rule === 'sum') this.#addError(labels, column, roundingError(before, added, total));
+      if (rule === 'sum') this.#addError(row, column, roundingError(before, added, total));
     }
-    if (rules !== undefined) this.#repeatOthers(labels, page, offset, rules);
     const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
     if (isMerged) this.#addDigest(row, centroids);
     if (buckets !== undefined) {
@@ -173,36 +276,39 @@ class RetiredTotals {
 
   /** @param {number} row */
   #dropExtras(row) {
-    delete this.#digests[row];
-    delete this.#buckets[row];
+    if (row < this.#digests.length) delete this.#digests[row];
+    if (row < this.#buckets.length) delete this.#buckets[row];
+    const { width } = this.table;
+    this.#errors?.fill(0, row * width, (row + 1) * width);
   }
 
   /**
-   * @param {Record<string, string>} labels
+   * @param {number} row
    * @param {number} column
    * @param {number} error NaN if the total is infinite
    */
-  #addError(labels, column, error) {
+  #addError(row, column, error) {
     if (error === 0 || !Number.isFinite(error)) return;
-    const row = this.#errors.start(labels);
-    this.#errors.pageOf(row)[this.#errors.offsetOf(row) + column] += error;
+    const { width } = this.table;
+    this.#errors = withSpace(this.#errors, (row + 1) * width);
+    this.#errors[row * width + column] += error;
   }
 
   /**
-   * A merge combines both tables by the rule of each column: what is not added up is the same in both.
+   * The rounding errors as the numbers of the table's rows. A merge combines both by the rule of each column:
+   * what is not added up is the same in both.
    *
-   * @param {Record<string, string>} labels
-   * @param {Float64Array} page of the totals
-   * @param {number} offset
-   * @param {import('../series/layouts').Rule[]} rules
+   * @returns {Float64Array}
    */
-  #repeatOthers(labels, page, offset, rules) {
-    const row = this.#errors.find(labels);
-    if (row === -1) return;
-    const start = this.#errors.offsetOf(row);
-    rules.forEach((rule, column) => {
-      if (rule !== 'sum') this.#errors.pageOf(row)[start + column] = page[offset + column];
-    });
+  #errorPage() {
+    const { table } = this;
+    const { width } = table;
+    const errors = (this.#errors = withSpace(this.#errors, table.rowCount * width));
+    const others = this.#rules?.flatMap((rule, column) => (rule === 'sum' ? [] : [column])) ?? [];
+    for (const row of others.length > 0 ? table.liveRows() : [])
+      for (const column of others)
+        errors[row * width + column] = table.pageOf(row)[table.offsetOf(row) + column];
+    return errors;
   }
 
   /**
@@ -218,47 +324,24 @@ class RetiredTotals {
   }
 
   /**
-   * Calls a function with each row, and when it was seen last.
-   *
-   * @param {(row: number, lastSeen: number) => void} visit
-   */
-  eachAge(visit) {
-    this.#lastSeen.forEach((lastSeen, row) => lastSeen !== DROPPED && visit(row, lastSeen));
-  }
-
-  /**
-   * Records when rows were seen.
-   *
-   * @param {(row: number) => number} seenAt by the same clock; may be earlier than what is known
-   */
-  touch(seenAt) {
-    this.eachAge((row, lastSeen) => (this.#lastSeen[row] = Math.max(lastSeen, seenAt(row))));
-  }
-
-  /**
-   * Drops the rows that were not seen since, and releases memory of rows that are gone.
+   * Drops the rows that were not seen since.
    *
    * @param {number} oldest
    * @returns {Generator<void>} yields where a slice may end
    */
   *expire(oldest) {
     let dropped = 0;
-    for (let row = 0; row < this.#lastSeen.length; row++) {
-      if (this.#lastSeen[row] >= oldest) continue;
+    for (let row = 0; row < this.lastSeen.length; row++) {
+      if (this.lastSeen[row] >= oldest) continue;
       this.remove(row);
       if (++dropped % ROWS_PER_STEP === 0) yield;
     }
-    yield* this.table.compactionSteps();
-    yield* this.#errors.compactionSteps();
   }
 
   /** @param {number} row that has totals */
   remove(row) {
-    const { table } = this;
-    const errorRow = this.#errors.find(table.labelsOf(row));
-    if (errorRow !== -1) this.#errors.removeRow(errorRow);
-    table.removeRow(row);
-    this.#lastSeen[row] = DROPPED;
+    this.table.removeRow(row);
+    this.lastSeen[row] = DROPPED;
     this.#dropExtras(row);
   }
 
@@ -270,21 +353,40 @@ class RetiredTotals {
     const buckets = [];
     /** @type {number[]} */
     const lastSeen = [];
+    const { width } = this.table;
+    /** @type {Float64Array | undefined} */
+    let errors = undefined;
     return {
       copy: (old, row) => {
         if (this.#digests[old] === undefined) delete digests[row];
         else digests[row] = this.#digests[old];
         if (this.#buckets[old] === undefined) delete buckets[row];
         else buckets[row] = this.#buckets[old];
-        lastSeen[row] = this.#lastSeen[old];
+        lastSeen[row] = this.lastSeen[old];
+        if (this.#errors === undefined) return;
+        errors = withSpace(errors, (row + 1) * width);
+        errors.set(this.#errors.subarray(old * width, (old + 1) * width), row * width);
       },
       finish: () => {
         this.#digests = digests;
         this.#buckets = buckets;
-        this.#lastSeen = lastSeen;
+        this.#errors = errors;
+        this.lastSeen = lastSeen;
       },
     };
   }
 }
 
-module.exports = { RetiredTotals };
+/**
+ * @param {Float64Array | undefined} numbers
+ * @param {number} length
+ * @returns {Float64Array} the same, or a copy with space for so many
+ */
+function withSpace(numbers, length) {
+  if (numbers !== undefined && numbers.length >= length) return numbers;
+  const larger = new Float64Array(Math.max(length, (numbers?.length ?? 0) * 2));
+  if (numbers !== undefined) larger.set(numbers);
+  return larger;
+}
+
+module.exports = { RetiredTotals, DROPPED };

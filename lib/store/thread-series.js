@@ -52,6 +52,8 @@ class ThreadSeries {
    */
   constructor(id, onUnreadable) {
     this.id = id;
+    /** As that of a process. */
+    this.incarnation = `thread ${id}`;
     this.#onUnreadable = onUnreadable;
     /** @type {Source[]} as of the last refresh() */
     this.sources = [];

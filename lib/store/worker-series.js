@@ -75,6 +75,11 @@ class WorkerSeries {
     this.isLast = false;
   }
 
+  /** That of the process, hex; '' if there is nothing. */
+  get incarnation() {
+    return this.#incarnation;
+  }
+
   /** @returns {import('../source/source-log').LogPosition | undefined} undefined if there is nothing */
   get position() {
     const { log, bytes } = this.#log;

@@ -168,6 +168,7 @@ function retirementWith({ isDiskFull = false, hasSpool = true, spool = emptySpoo
     worker: () => ({ isLast: store.applied > 0 }),
     retire: () => true,
     encodeRetired: () => TOTALS,
+    noteSaved: () => {},
     restoreRetired: totals => store.restored.push(totals),
   };
   const retirement = new Retirement({

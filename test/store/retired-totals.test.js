@@ -9,7 +9,7 @@ const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { ClusterFamily } = require('../../lib/store/cluster-family');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { RetiredTotals } = require('../../lib/store/retired-totals');
+const { RetiredSource } = require('../../lib/store/retired-source');
 const { SnapshotError } = require('../../lib/source/byte-buffers');
 const { runThrough } = require('../../lib/event-loop/slices');
 const {
@@ -299,7 +299,8 @@ test('retired totals: those that were removed leave no rounding error to the nex
 test('retired totals: columns that are not added up are combined by their rule, beside rounding errors', () => {
   const layout = { kind: 'extremes', marks: [] };
   const definition = { name: 'e', help: 'h', type: 'extremes', aggregator: 'sum', windowed: false };
-  const totals = new RetiredTotals({ ...definition, layout, labelNames: ['a'] }, ['a']);
+  const retired = new RetiredSource(() => START);
+  const totals = retired.totalsOf({ ...definition, layout, labelNames: ['a'], maxIdleSeconds: 0 }, ['a']);
   for (const columns of [
     [5, 5, 0.1],
     [3, 7, 0.2],
@@ -309,8 +310,9 @@ test('retired totals: columns that are not added up are combined by their rule, 
   assert.strictEqual(totals.views.length, 2);
   const family = new ClusterFamily(totals.definition, assert.fail);
   family.begin(1);
-  family.addRetired(totals);
-  runThrough(family.merge('sum', START));
+  family.addRetired();
+  const retiring = { retired, fold: assert.fail, now: START, maxAge: HOUR, isComplete: true };
+  runThrough(family.merge('sum', retiring));
   assert.deepStrictEqual(
     samplesOf(renderText([family.view()])),
     new Map([

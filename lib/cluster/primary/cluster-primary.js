@@ -356,8 +356,9 @@ class ClusterPrimary {
       : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
+    const shown = this.#followed.filter(({ isShown }) => isShown).map(({ worker }) => worker.id);
     /** @type {RenderResult} */
-    const result = await aggregator.request('render', { formats, custom, final, facts });
+    const result = await aggregator.request('render', { formats, custom, final, facts, shown });
     this.#noteResult(result);
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
@@ -367,8 +368,13 @@ class ClusterPrimary {
     return { ...result, ...(await aggregator.request('finish', { formats, aggregated, facts })) };
   }
 
+  /** All processes that answer to this one, and itself. */
+  get #followed() {
+    return [...this.#roster.all, this.#own ?? []].flat();
+  }
+
   /** @param {RenderResult} result */
-  #noteResult({ refused, state, seconds, positions: entries, badLogs, unreadable }) {
+  #noteResult({ refused, state, seconds, positions: entries, ended, badLogs, unreadable }) {
     this.lastResult = { refused, state };
     warnOfUnknownAggregator(state.failures);
     this.#durations.merged(seconds);
@@ -379,9 +385,11 @@ class ClusterPrimary {
     const bad = new Map(badLogs);
     for (const record of this.#roster.all) record.badLog = bad.get(record.worker.id);
     const positions = new Map(entries);
+    const batches = new Map(ended);
     this.#isComplete = true;
-    for (const record of [...this.#roster.all, this.#own ?? []].flat()) {
+    for (const record of this.#followed) {
       const { id } = record.worker;
+      record.ended = batches.get(id);
       if (positions.has(id)) {
         record.position = positions.get(id);
         record.isShown = true;

@@ -40,6 +40,8 @@ class OwnSource {
      * @type {import('../../source/source-log').LogPosition | undefined} what the aggregator has of the log
      */
     this.position = undefined;
+    /** @type {number | undefined} the last batch of ended rows that is part of the retired totals */
+    this.ended = undefined;
   }
 
   /**

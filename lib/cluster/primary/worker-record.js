@@ -14,6 +14,8 @@ class WorkerRecord {
   lastSource = undefined;
   /** @type {LogPosition | undefined} what the aggregator has of the worker's log */
   position = undefined;
+  /** @type {number | undefined} the last batch of its ended rows that is part of the retired totals */
+  ended = undefined;
   /** @type {string | undefined} name of the log that cannot be used: the worker has to begin another one */
   badLog = undefined;
   /** Id of the request that it has not answered; 0 if there is none. */

@@ -1,0 +1,152 @@
+'use strict';
+
+// Runs with the aggregator. What has ended in one family, in a merge: what is left of it, and what leaves before
+// the page is written.
+//
+// Totals of dead sources are as old as the last source that had their label set, and leave after
+// `retiredMaxAge`. Those of a metric with `maxIdleSeconds` are as old as that source's death. When they have
+// reached that age, they are folded. Folded rows leave at once when nobody else has their label set.
+
+const { liveRows } = require('./source-rows');
+const { DROPPED } = require('./retired-totals');
+
+const ROWS_PER_STEP = 8192;
+
+/** A live source has the label set. */
+const LIVE = 1;
+/** What a dead source had counted is kept. */
+const DEAD = 2;
+
+/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
+/** @typedef {import('./cluster-family').Source} Source */
+/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
+
+/**
+ * @typedef {object} Retiring
+ * @property {import('./retired-source').RetiredSource} retired
+ * @property {(ending: Source) => void} fold adds rows that have ended to the folded totals
+ * @property {number} now milliseconds, by the store's clock
+ * @property {number} maxAge milliseconds that totals of dead sources stay if nobody has their label set
+ * @property {boolean} isComplete whether the live sources are all that there are. A new thread may lack some
+ */
+
+/**
+ * @param {ClusterFamily} family its live sources are translated
+ * @param {readonly Source[]} endings rows that have ended and are in no totals yet
+ * @param {Retiring} retiring
+ * @returns {Generator<void, Source[]>} what is left, as sources; yields where a slice may end
+ */
+function* settle(family, endings, retiring) {
+  const { retired, fold, isComplete } = retiring;
+  const { definition } = family;
+  const dead = retired.totalsIn(definition).filter(({ isFolded }) => !isFolded);
+  for (const ending of endings) yield* family.translate(ending);
+  const rest = endings.filter(ending => {
+    const isWhole = !isComplete || (ending.ended?.isRemoved && dead.length > 0);
+    if (isWhole) fold(ending);
+    return !isWhole;
+  });
+  for (const totals of retired.totalsIn(definition)) totals.familyRows(family);
+  const state = new Uint8Array(family.rows.count);
+  for (const source of family.sources) {
+    markLive(source, state);
+    yield;
+  }
+  yield* keepDead(family, dead, state, retiring);
+  for (const ending of rest) {
+    const { rows } = ending.rows;
+    // Most label sets are in one process: their rows need not become totals first.
+    ending.order = rowsOf(ending).filter(row => state[rows[row]] !== 0);
+    if (ending.order.length > 0) fold(ending);
+    yield;
+  }
+  const left = [];
+  for (const totals of retired.totalsIn(definition)) {
+    if (totals.isFolded && isComplete) yield* dropAbsent(family, totals, state);
+    if (totals.isEmpty) continue;
+    for (const source of totals.sources()) {
+      const { rows } = source.rows;
+      if (totals.isFolded && !isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
+      left.push(source);
+    }
+  }
+  return left;
+}
+
+/**
+ * @param {ClusterFamily} family
+ * @param {RetiredTotals[]} dead totals of dead sources
+ * @param {Uint8Array} state by row of the family
+ * @param {Retiring} retiring
+ * @returns {Generator<void>}
+ */
+function* keepDead(family, dead, state, { retired, now, maxAge, isComplete }) {
+  const maxIdle = family.definition.maxIdleSeconds * 1000;
+  const oldest = now - Math.min(maxIdle, maxAge);
+  const newest = dead.length > 1 ? newestOf(family, dead) : undefined;
+  for (const totals of dead) {
+    const rows = totals.familyRows(family);
+    const { lastSeen } = totals;
+    for (let row = 0; row < lastSeen.length; row++) {
+      if ((row + 1) % ROWS_PER_STEP === 0) yield;
+      if (lastSeen[row] === DROPPED) continue;
+      const familyRow = rows[row];
+      const isLive = (state[familyRow] & LIVE) !== 0;
+      const seen = newest === undefined ? lastSeen[row] : newest[familyRow];
+      if (maxIdle > 0 && seen < oldest) {
+        if (isLive || !isComplete) retired.foldRow(totals, row);
+        else totals.remove(row);
+        continue;
+      }
+      lastSeen[row] = isLive && maxIdle === 0 ? now : seen;
+      state[familyRow] |= DEAD;
+    }
+  }
+}
+
+/**
+ * @param {ClusterFamily} family
+ * @param {RetiredTotals[]} dead
+ * @returns {Float64Array} by row of the family: when a source with it was seen last
+ */
+function newestOf(family, dead) {
+  const newest = new Float64Array(family.rows.count);
+  for (const totals of dead) {
+    const rows = totals.familyRows(family);
+    totals.lastSeen.forEach((seen, row) => {
+      if (seen !== DROPPED) newest[rows[row]] = Math.max(newest[rows[row]], seen);
+    });
+  }
+  return newest;
+}
+
+/**
+ * @param {ClusterFamily} family
+ * @param {RetiredTotals} totals folded ones
+ * @param {Uint8Array} state by row of the family
+ * @returns {Generator<void>}
+ */
+function* dropAbsent(family, totals, state) {
+  const rows = totals.familyRows(family);
+  let count = 0;
+  for (const row of [...totals.table.liveRows()]) {
+    if (state[rows[row]] === 0) totals.remove(row);
+    if (++count % ROWS_PER_STEP === 0) yield;
+  }
+}
+
+/**
+ * @param {Source} source
+ * @param {Uint8Array} state by row of the family
+ */
+function markLive({ rows: { rows }, order, rowCount }, state) {
+  const count = order === undefined ? rowCount : order.length;
+  for (let i = 0; i < count; i++) state[rows[order === undefined ? i : order[i]]] = LIVE;
+}
+
+/** @param {Source} source */
+function rowsOf(source) {
+  return source.order ?? Int32Array.from(liveRows(source));
+}
+
+module.exports = { settle };
