@@ -328,8 +328,8 @@ class ClusterStore {
    * Merges the last numbers of all workers.
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
-   * @param {readonly number[]} [shown] ids of all workers that a page has shown. If a new thread has nothing of
-   *   one of them yet, nobody knows what that one has: no folded row leaves
+   * @param {readonly number[]} [shown] ids of all workers that a page has shown. If a new thread has nothing
+   *   of one of them yet, nobody knows what that one has: no folded row leaves
    * @returns {Generator<void, MergedFamily[]>} yields where a slice may end
    */
   *merge(custom, shown = []) {

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. What has ended in one family, in a merge: what is left of it, and what leaves before
-// the page is written.
+// Runs with the aggregator. What has ended in one family, in a merge: what is left of it, and what leaves
+// before the page is written.
 //
 // Totals of dead sources are as old as the last source that had their label set, and leave after
 // `retiredMaxAge`. Those of a metric with `maxIdleSeconds` are as old as that source's death. When they have

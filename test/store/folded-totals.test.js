@@ -83,11 +83,6 @@ class Cluster {
     this.workers.delete(id);
   }
 
-  page() {
-    const { samples } = this;
-    return samples;
-  }
-
   get samples() {
     const shown = [...this.workers.keys()];
     return samplesOf(textOf({ merge: custom => this.store.merge(custom, shown) }));
