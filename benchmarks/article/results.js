@@ -73,15 +73,14 @@ function readResults(file) {
  */
 async function writeDocument(results) {
   const medians = mediansOf(results);
-  await rewrite(DOCUMENT, text => withResults(text, results));
-  await rewrite(README, text => withHeadline(text, medians));
+  const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
+  const style = await prettier.resolveConfig(DOCUMENT);
+  fs.writeFileSync(
+    DOCUMENT,
+    await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }),
+  );
+  fs.writeFileSync(README, withHeadline(fs.readFileSync(README, 'utf8'), medians));
   return [DOCUMENT, README, ...(await documentNumbers('article', medians))];
-}
-
-async function rewrite(file, change) {
-  const text = change(fs.readFileSync(file, 'utf8'));
-  const style = await prettier.resolveConfig(file);
-  fs.writeFileSync(file, await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }));
 }
 
 /**

@@ -62,6 +62,14 @@ async function ends(program) {
   assert.strictEqual(await program.ended(), 0, program.errors);
 }
 
+/** A program ends, and prints what the comments behind its calls of console.log() say. */
+async function prints(program, code) {
+  await ends(program);
+  const expected = Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm), ([, text]) => text);
+  const printed = program.output.split('\n').filter(line => line !== '' && !line.startsWith('@@'));
+  if (expected.length > 0) assert.deepStrictEqual(printed, expected);
+}
+
 /** The expected behaviour of each block. A block without an entry has to end without an error. */
 const CHECKS = {
   'README.md: One process': servesAndCounts,
@@ -260,7 +268,8 @@ describe('the code of README.md and docs/', () => {
           },
         });
         try {
-          await (CHECKS[name] ?? ends)(program, gateway, receiver);
+          if (name in CHECKS) await CHECKS[name](program, gateway, receiver);
+          else await prints(program, code);
         } catch (error) {
           error.message += `\n${program.output}${program.errors}`;
           throw error;
