@@ -112,31 +112,6 @@ class Counter extends Metric {
   }
 
   /**
-   * Drops the series of a label set, and its last total.
-   *
-   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
-   * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
-   */
-  remove(...labels) {
-    super.remove(...labels);
-    stateOf(this).totals?.remove(...labels);
-  }
-
-  /**
-   * Drops all series that have these labels, whatever their other labels are, and their last totals.
-   *
-   * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
-   * @returns {number} how many there were
-   * @throws {TypeError} if it is no object
-   * @throws {Error} if a label is not one of `labelNames`
-   */
-  removeMatching(labels) {
-    const count = super.removeMatching(labels);
-    stateOf(this).totals?.removeMatching(labels);
-    return count;
-  }
-
-  /**
    * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
    * knows some labels early, such as the method and route of a request.
    *

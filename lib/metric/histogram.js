@@ -82,7 +82,8 @@ class Histogram extends Metric {
     if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
     const layout = { kind: isNative ? 'native' : 'histogram', marks: bounds };
-    register(this, { table, layout, exemplars, columnOf, buckets });
+    const state = { table, layout, exemplars, columnOf };
+    register(this, isNative ? { ...state, buckets } : state);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 

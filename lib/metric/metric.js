@@ -193,6 +193,8 @@ class Metric {
     const table = tableOf(this);
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
+    // Of a counter.
+    stateOf(this).totals?.remove(set);
   }
 
   /**
@@ -209,6 +211,7 @@ class Metric {
     checkLabelNames(this, labels);
     const rows = matchingRows(table, labels);
     for (const row of rows) table.removeRow(row);
+    stateOf(this).totals?.removeMatching(labels);
     return rows.length;
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { startOf, copyOfStarts } = require('./row-starts');
+const { startsAreRead, startOf, copyOfStarts } = require('./row-starts');
 
 /** @typedef {import('./label-index').LabelIndex} LabelIndex */
 
@@ -24,6 +24,7 @@ class CapturedTable {
     this.order = table.order?.slice(0, table.orderLength);
     this.orderLength = table.orderLength;
     this.starts = table.starts && copyOfStarts(table.starts, table.rowCount);
+    startsAreRead();
   }
 
   /** @param {number} row */

@@ -9,6 +9,8 @@ const NOT_LIVE = -1;
 const FEWEST = 4;
 
 class LiveRows {
+  /** @type {import('./compaction').Compaction | undefined} while one is under way: these rows are moved */
+  compaction = undefined;
   /** How many rows are live. */
   count = 0;
   /** How much of `order` is in use. */

@@ -11,6 +11,7 @@ const { Compaction } = require('./compaction');
 const { SeriesLimit } = require('./series-limit');
 const { numbersInBlock } = require('./number-blocks');
 const { firstPage, growPages, pageShiftOf } = require('./number-pages');
+const { starting, startingSecond, startsAreRead, countsAreLost } = require('./row-starts');
 const { startOf, startsByRow } = require('./row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
@@ -68,8 +69,6 @@ const NO_FOLLOWERS = Object.freeze([]);
  */
 
 class SeriesTable {
-  /** @type {Compaction | undefined} while one is under way */
-  #compaction = undefined;
   /** @type {SeriesLimit | undefined} */
   #limit = undefined;
 
@@ -83,8 +82,6 @@ class SeriesTable {
     this.width = width;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
-    /** A copy: the metric's own array is the program's, which may change it. */
-    this.labelNames = this.index === undefined ? NO_NAMES : this.index.names;
     this.forms = this.index === undefined ? NO_FORMS : new LabelForms(this.index.names, this.index.positions);
     this.pageShift = this.index === undefined ? 0 : pageShiftOf(width);
     this.pageMask = (1 << this.pageShift) - 1;
@@ -115,6 +112,11 @@ class SeriesTable {
       this.#limit = new SeriesLimit(this, maxSeries, onFirstOverflow);
       this.fullAt = maxSeries;
     }
+  }
+
+  /** A copy: the metric's own array is the program's, which may change it. */
+  get labelNames() {
+    return this.forms.names;
   }
 
   /**
@@ -298,6 +300,7 @@ class SeriesTable {
     this.live.remove(row);
     this.liveCount--;
     this.generation++;
+    if (this.followers === NO_FOLLOWERS) return;
     for (const follower of this.followers) follower.rowRemoved(row, isExpired);
   }
 
@@ -320,20 +323,21 @@ class SeriesTable {
    * @returns {Generator<void>}
    */
   *compactionSteps() {
-    while (this.#compaction !== undefined || this.isSparse) {
-      this.#stepCompaction();
+    while (this.live !== undefined && (this.live.compaction !== undefined || this.isSparse)) {
+      this.#stepCompaction(this.live);
       yield;
     }
   }
 
-  #stepCompaction() {
-    const compaction = this.#compaction;
+  /** @param {LiveRows} live */
+  #stepCompaction(live) {
+    const { compaction } = live;
     // A compaction for which there is no memory is given up.
-    this.#compaction = undefined;
+    live.compaction = undefined;
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
-    if (compaction === undefined) this.#compaction = new Compaction(this, this.labelNames);
+    if (compaction === undefined) live.compaction = new Compaction(this, this.labelNames);
     else if (compaction.step()) this.#takeOver(compaction);
-    else this.#compaction = compaction;
+    else live.compaction = compaction;
   }
 
   /** @returns {RowMove | undefined} of what else there is of each row; called when they get new numbers */
@@ -342,6 +346,7 @@ class SeriesTable {
   }
 
   #beforeReset() {
+    if (this.starts !== undefined) countsAreLost();
     if (this.captures !== undefined) for (const capture of this.captures) capture.beforeReset(this);
   }
 
@@ -360,6 +365,7 @@ class SeriesTable {
    * @returns {number} when it began to count, seconds since 1970; 0 if that is unknown
    */
   startAt(row) {
+    startsAreRead();
     return startOf(this.starts ?? 0, row);
   }
 
@@ -376,11 +382,12 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row that starts from zero in this second. First, because there may be no memory for that
+   * @param {number} row that starts from zero. First, because there may be no memory for that
    * @param {number} others how many rows are live besides it
    */
   #stamp(row, others) {
-    if (this.starts !== undefined) this.setStart(row, (Date.now() / 1000) >>> 0, others);
+    const { starts } = this;
+    if (starts !== undefined && starts !== starting.second) this.setStart(row, startingSecond(), others);
   }
 
   /**
@@ -426,12 +433,13 @@ class SeriesTable {
    * @returns {number} its row
    */
   #addRow(labels) {
-    const { rowCount } = this;
+    const { live, rowCount } = this;
     // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
     // about to grow while most of it is dead is compacted, a step with each new row.
-    if (this.#compaction !== undefined || ((rowCount & (rowCount - 1)) === 0 && this.isSparse)) {
+    const isPowerOfTwo = (rowCount & (rowCount - 1)) === 0;
+    if (live !== undefined && (live.compaction !== undefined || (isPowerOfTwo && this.isSparse))) {
       const { epoch } = this;
-      this.#stepCompaction();
+      this.#stepCompaction(live);
       if (this.epoch !== epoch) return this.start(labels);
     }
     const row = this.rowCount;
@@ -485,7 +493,7 @@ class SeriesTable {
     }
     if (this.overflowRow !== -1) this.#limit?.setRow(compaction.newRowOf(this.overflowRow));
     this.index = index;
-    this.labelNames = this.forms.names = index.names;
+    this.forms.names = index.names;
     this.forms.positions = index.positions;
     this.forms.rows = compaction.rowForms;
     this.starts = compaction.starts;
@@ -495,7 +503,6 @@ class SeriesTable {
     this.live = live;
     this.liveCount = live?.count ?? index.rowCount;
     this.rowCount = index.rowCount;
-    this.#compaction = undefined;
     this.epoch++;
     this.generation++;
     for (const follower of this.followers) follower.renumbered();

@@ -9,7 +9,7 @@
 
 const { randomBytes } = require('node:crypto');
 const { KINDS, kindOf } = require('../series/layouts');
-const { UNKNOWN, startOf, copyOfStarts, versionOf } = require('../series/row-starts');
+const { UNKNOWN, startsAreRead, startOf, copyOfStarts, versionOf } = require('../series/row-starts');
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
 const {
@@ -119,6 +119,7 @@ class SourceLog {
    */
   *extend(views) {
     const pass = ++this.#passes;
+    startsAreRead();
     for (const view of views) yield* this.#extendBy(view, pass);
     for (const metric of this.#metrics.values()) if (metric.pass < pass) this.#drop(metric);
     this.#updateChecksum();

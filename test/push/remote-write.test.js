@@ -254,6 +254,7 @@ describe('RemoteWrite', () => {
     const options = { help: 'h', labelNames: ['a'], registers: [registry] };
     const counter = new Counter({ name: 'counter', ...options });
     counter.inc({ a: 'first' });
+    await remoteWrite(await receiver(), {}).push();
     t.mock.timers.tick(2500);
     counter.inc({ a: 'second' });
     new Summary({ name: 'summary', percentiles: [0.5], ...options }).observe({ a: 'x' }, 1);

@@ -403,7 +403,7 @@ test('label names that are added between the steps of a compaction end it', () =
   ]);
 });
 
-test('a row has the second of its first use, and of each time it starts from zero again', async t => {
+test('a row starts, each time from zero, not after its first use, nor before starts were last read', async t => {
   t.mock.timers.enable({ apis: ['Date'], now: 5_000_999 });
   const registers = [new Registry()];
   const options = { name: 'm', help: 'h', labelNames: ['a'], registers };
@@ -414,11 +414,13 @@ test('a row has the second of its first use, and of each time it starts from zer
     const record = metric.inc?.bind(metric) ?? (labels => metric.observe(labels, 1));
     const { table } = viewOf(metric);
     const starts = () => Array.from(table.liveRows(), row => [table.labelsOf(row).a, table.startAt(row)]);
+    table.captured();
     record({ a: 'x' });
+    t.mock.timers.tick(1000);
     record({ a: 'y' });
     // Most tables need no more than this.
     assert.strictEqual(table.starts, 5000);
-    t.mock.timers.tick(1000);
+    table.captured();
     record({ a: 'z' });
     record({ a: 'x' });
     assert.deepStrictEqual(starts(), Object.entries({ x: 5000, y: 5000, z: 5001 }), metric.type);
@@ -441,6 +443,7 @@ test('a row has the second of its first use, and of each time it starts from zer
     assert.deepStrictEqual(starts(), Object.entries(after), metric.type);
     for (let second = 0; second < 3000; second++) {
       t.mock.timers.tick(1000);
+      starts();
       record({ a: `n${second}` });
     }
     for (let second = 0; second < 2999; second++) metric.remove(`n${second}`);
@@ -452,6 +455,43 @@ test('a row has the second of its first use, and of each time it starts from zer
   }
 });
 
+test('a row that comes back starts after the second in which it was last read, unless it is still that', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 5_000_000 });
+  const step = fc.record({ what: fc.constantFrom('inc', 'inc', 'remove', 'read', 'tick'), row: fc.nat(3) });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), steps => {
+      const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [] });
+      const { table } = viewOf(counter);
+      table.captured();
+      let read = 0;
+      /** @type {Map<number, number>} in which second each label set was read the last time */
+      const lastRead = new Map();
+      for (const { what, row: a } of steps) {
+        // Pages are a second apart.
+        if (what === 'read') t.mock.timers.tick(1000);
+        const now = Math.floor(Date.now() / 1000);
+        const before = table.find({ a });
+        if (what === 'remove') counter.remove({ a });
+        if (what === 'tick') t.mock.timers.tick(700);
+        if (what === 'read') {
+          read = now;
+          for (const row of table.captured().liveRows()) lastRead.set(table.labelsOf(row).a, now);
+        }
+        if (what !== 'inc') continue;
+        counter.inc({ a });
+        if (before !== -1) continue;
+        const start = table.starts.seconds?.[table.find({ a })] ?? table.starts;
+        assert.ok(start <= now && start >= read, `${start} at ${now}, read at ${read}`);
+        assert.ok(
+          !(lastRead.get(a) >= start) || start === now,
+          `${start} at ${now}, read at ${lastRead.get(a)}`,
+        );
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
 test('a metric without labels has one second and no list, also after resets; a gauge has none', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 5_000_000 });
   const registers = [new Registry()];
@@ -461,10 +501,12 @@ test('a metric without labels has one second and no list, also after resets; a g
   for (const metric of metrics) {
     const { table } = viewOf(metric);
     t.mock.timers.tick(1000);
+    table.captured();
     metric.reset();
     if (metric.type === 'histogram') metric.observe(1);
     assert.strictEqual(table.starts, Math.floor(Date.now() / 1000), metric.type);
     t.mock.timers.tick(1000);
+    table.captured();
     metric.remove();
     t.mock.timers.tick(1000);
     if (metric.inc) metric.inc();

@@ -14,6 +14,7 @@ const { FamilyIndex } = require('../../lib/store/family-index');
 const { FamilyRows } = require('../../lib/store/family-rows');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
+const { startsAreRead } = require('../../lib/series/row-starts');
 const {
   makeWorker,
   bytesOf,
@@ -1057,7 +1058,11 @@ test('ClusterStore: a series began to count when the oldest number in its sum di
     for (const other of Object.values(others)) assert.deepStrictEqual(other, counter);
     return counter;
   };
-  const second = () => t.mock.timers.tick(1000);
+  const second = () => {
+    t.mock.timers.tick(1000);
+    // As in a process of its own, in which somebody has read it.
+    startsAreRead();
+  };
   const [first, middle, last] = workers;
   for (const worker of workers) {
     for (const a of ['all', `own${worker.id}`]) worker.use(a);
