@@ -28,6 +28,7 @@ const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { EXTREMES } = require('../fixtures/extremes');
+const { MovedClock } = require('../fixtures/idle-clock');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
 const { protobufSamples, nativeHistograms } = require('../fixtures/protobuf-page');
 const { decodedBody } = require('../push/fixtures/receiver');
@@ -168,6 +169,24 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       record(metric, { x: [3] });
       assert.deepEqual(samplesOf(await registry.metrics()), expected({ y: VALUES[0].y, x: [3] }));
       metric.reset();
+      record(metric, VALUES[0]);
+      assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
+    });
+
+    it('drops what nobody uses for maxIdleSeconds, and starts from nothing after that', async t => {
+      const clock = new MovedClock(t);
+      const { registry } = makeWorker();
+      const metric = makeIn(registry, { maxIdleSeconds: 600 });
+      record(metric, VALUES[0]);
+      await clock.move(599);
+      assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
+      record(metric, { y: [2] });
+      await clock.move(200);
+      assert.deepEqual(samplesOf(await registry.metrics()), expected({ y: [...VALUES[0].y, 2] }));
+      record(metric, { x: [3] });
+      assert.deepEqual(samplesOf(await registry.metrics()), expected({ y: [...VALUES[0].y, 2], x: [3] }));
+      await clock.move(1200);
+      assert.deepEqual([metric.seriesCount, metric.expiredCount], [0, 3]);
       record(metric, VALUES[0]);
       assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
     });
