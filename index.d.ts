@@ -785,7 +785,7 @@ interface QuantileMembers<T extends string> {
 
 interface TimingMembers<T extends string> {
   /**
-   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * Observes the seconds that a function takes, until its promise is settled if it returns one, even if it
    * fails.
    *
    * @returns what the function returns
@@ -1022,7 +1022,7 @@ export interface HistogramConfiguration<T extends string> extends MetricConfigur
   buckets?: number[];
   collect?: CollectFunction<Histogram<T>>;
   /**
-   * Makes it a native histogram, whose buckets nobody has to choose: each is at most this factor wider than
+   * Makes it a native histogram, whose buckets nobody needs to choose: each is at most this factor wider than
    * the one before. Above 1; 1.1 is usual, with which quantiles are within 5 %.
    */
   nativeHistogramBucketFactor?: number;

@@ -38,7 +38,7 @@ class Retirement {
   #onRefused;
   #onSaved;
   /**
-   * Dead workers with a file that could not be read yet: they are shown as if they lived, and have to be
+   * Dead workers with a file that could not be read yet: they are shown as if they lived, and must be
    * retired again.
    *
    * @type {Set<number>}

@@ -40,7 +40,7 @@ class WorkerAnswers {
     this.again = new Set();
     /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
     this.unusable = new Set();
-    /** @type {Set<number>} workers that have to answer over IPC, because their files cannot be used */
+    /** @type {Set<number>} workers that must answer over IPC, because their files cannot be used */
     this.unreadable = new Set();
   }
 

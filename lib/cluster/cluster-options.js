@@ -70,7 +70,7 @@ function clusterOptions(options, owner = 'AggregatorRegistry', names = NAMES) {
 
 /**
  * @param {any} argument of a constructor
- * @returns {boolean} whether it can be the options; a registry or a list of registries is none
+ * @returns {boolean} whether it can be the options; a registry or a list of registries cannot
  */
 function isOptions(argument) {
   const isObject = typeof argument === 'object' && argument !== null && !Array.isArray(argument);

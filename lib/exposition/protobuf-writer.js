@@ -130,7 +130,7 @@ class ProtobufWriter {
 
   /**
    * @param {number} value an integer of at least 0; mostly up to 2^53, so without the operators of 32 bits
-   * @throws {RangeError} if it is none, or has more than 64 bits
+   * @throws {RangeError} if it is not an integer, or has more than 64 bits
    */
   varint(value) {
     if (!(value >= 0 && value < TOO_LARGE)) throw new RangeError(`not an integer of 64 bits: ${value}`);

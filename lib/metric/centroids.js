@@ -136,7 +136,7 @@ function meanQuantile(quantiles) {
     least = Math.min(least, value);
     greatest = Math.max(greatest, value);
   }
-  // Rounding may take it out of their range: the quantile of one process has to be shown as it is.
+  // Rounding may take it out of their range: the quantile of one process must be shown as it is.
   return Math.max(least, Math.min(greatest, sum / total));
 }
 

@@ -30,7 +30,7 @@ const MOST_CACHED = 256;
  * @param {(metric: M, handle: SeriesHandle) => C} create
  * @param {boolean} [checksNames] whether the type refuses unknown labels here; otherwise they are refused at
  *   the first use
- * @returns {C} perhaps a cached one, so the caller has to copy the methods
+ * @returns {C} perhaps a cached one, so the caller must copy the methods
  * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
  */
 function closuresOf(metric, table, args, create, checksNames) {
@@ -39,7 +39,7 @@ function closuresOf(metric, table, args, create, checksNames) {
   if (index !== undefined) row = typeof args[0] === 'object' ? index.find(args[0]) : index.findValues(args);
   if (row < 0 || !table.isLive(row)) return newClosures(metric, table, args, -1, create, checksNames);
   const cached = index?.children;
-  // A child that is bound to the overflow series is counted once, but each call of labels() has to be. So a
+  // A child that is bound to the overflow series is counted once, but each call of labels() must be. So a
   // metric that is full gets new children.
   const isFull = table.liveCount >= table.fullAt;
   // A series that was removed gets the labels back as its child was given them.

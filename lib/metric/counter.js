@@ -193,8 +193,9 @@ function isIncrement(value) {
 }
 
 /**
- * What stands for an increment that is none; a wrong label comes before a wrong value. NaN, false and '' add
- * nothing: they are often the result of a computation in a listener, where an error would end the process.
+ * What stands for an increment that is not a number; a wrong label comes before a wrong value. NaN, false and
+ * '' add nothing: they are often the result of a computation in a listener, where an error would end the
+ * process.
  *
  * @param {Counter} counter
  * @param {Labels} labels

@@ -25,7 +25,7 @@ const MOST_METHODS = 255;
 /** That of a label which the program has added to `labelNames`, and has not used yet. */
 const NO_VALUES = new LabelDictionary();
 
-/** Stands for the handle of a child: it has to be bound for each call. */
+/** Stands for the handle of a child: it must be bound for each call. */
 class SelectedSeries {
   /** @type {import('../series/label-index').PartOfTuple | undefined} undefined while a bound value is new */
   #part = undefined;

@@ -140,7 +140,7 @@ class Histogram extends Metric {
   }
 
   /**
-   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * Observes the seconds that a function takes, until its promise is settled if it returns one, even if it
    * fails.
    *
    * @param {Labels | (() => any) | null} labels or the function, for the series without labels
@@ -351,7 +351,7 @@ function observeChild(histogram, handle, value) {
 }
 
 /**
- * The error of a value that is none; a wrong label comes before a wrong value.
+ * The error for a value that is not a number; a wrong label comes before a wrong value.
  *
  * @param {Histogram} histogram
  * @param {unknown} labels

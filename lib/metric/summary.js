@@ -142,7 +142,7 @@ class Summary extends Metric {
   }
 
   /**
-   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * Observes the seconds that a function takes, until its promise is settled if it returns one, even if it
    * fails.
    *
    * @param {Labels | (() => any) | null} labels or the function, for the series without labels
@@ -277,8 +277,8 @@ function invalidLength(ageBuckets) {
 }
 
 /**
- * The error of a value that is none, as prom-client has it: a wrong label comes before a wrong value, and the
- * characters of a text are labels.
+ * The error for a value that is not a number, as in prom-client: a wrong label comes before a wrong value,
+ * and the characters of a text are labels.
  *
  * @param {Summary} summary
  * @param {any} labels

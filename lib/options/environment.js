@@ -4,7 +4,7 @@
 
 /**
  * @param {string} name
- * @returns {string | undefined} the variable of the environment; undefined also if it cannot be read
+ * @returns {string | undefined} the variable of the environment; undefined, too, if it cannot be read
  */
 function environmentVariable(name) {
   try {

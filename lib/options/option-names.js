@@ -72,7 +72,7 @@ function plain(name) {
 }
 
 /**
- * How many characters have to be inserted, removed or replaced to get from one text to the other
+ * How many characters must be inserted, removed or replaced to get from one text to the other
  * (Levenshtein).
  *
  * @param {string} from

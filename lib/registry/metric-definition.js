@@ -9,7 +9,7 @@ const { codedError, withCode } = require('../options/coded-error');
 
 const ONE_LINE = { compact: true, breakLength: Infinity };
 
-/** What two metrics of one name have to agree in. */
+/** What two metrics of one name must agree in. */
 const DEFINITION = ['labelNames', 'buckets', 'percentiles', 'nativeHistogramBucketFactor'];
 
 /**

@@ -9,7 +9,7 @@ const { TupleTable, MULTIPLIERS, mixed } = require('./tuple-table');
 
 /** There is no such row: a label is not one of the names. */
 const UNKNOWN_LABEL = -2;
-/** A value is an object or a function: the label set has to be looked up with the text of it. */
+/** A value is an object or a function: the label set must be looked up with the text of it. */
 const NOT_PLAIN = -3;
 
 /** Stands for the numbers of a label set in another order, with missing labels or other values. */

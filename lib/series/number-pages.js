@@ -20,7 +20,7 @@ function pageShiftOf(width) {
 
 /**
  * @param {number} shift
- * @returns {number} what a row number has to be masked with to get its place in its page
+ * @returns {number} what a row number must be masked with to get its place in its page
  */
 function pageMaskOf(shift) {
   return ~(-1 << shift);

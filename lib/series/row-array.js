@@ -4,7 +4,7 @@
  * Makes space in an array that has a number for each row.
  *
  * @param {Int32Array} numbers
- * @param {number} needed how many rows there have to be space for
+ * @param {number} needed how many rows there must be space for
  * @param {number} [initial] the number of rows that have none yet
  * @returns {Int32Array<ArrayBuffer>} a copy, at least twice as long
  */

@@ -10,7 +10,7 @@ const FEWEST_ROWS = 4;
 /** Of counts that are older than anybody knows. */
 const UNKNOWN = 0;
 
-/** The second is not known: a clock has to be read. */
+/** The second is not known: a clock must be read. */
 const UNREAD = -1;
 
 /**

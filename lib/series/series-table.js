@@ -94,7 +94,7 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /** Changes whenever a handle has to bind again: with `changes`, and when rows grow older. */
+    /** Changes whenever a handle must bind again: with `changes`, and when rows grow older. */
     this.generation = 0;
     /** Rises with each row that is set to zero. NaN if another thread sets them. */
     this.resets = 0;

@@ -126,7 +126,7 @@ function writeNumbers(writer, columns, capture, log, ahead) {
   /** @param {import('./extras').ExtraBlock} block */
   const aheadOf = block => {
     const offset = ahead.offsetOf(block);
-    // The offsets have to rise. Those of a metric that is in two registries would not.
+    // The offsets must rise. Those of a metric that is in two registries would not.
     return offset !== undefined && offset > last ? (last = offset) : undefined;
   };
   writer.list(capture.defaultLabels, labels => writer.labels(labels));

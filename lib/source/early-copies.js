@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in any process that records. If a capture has to wait for asynchronous hooks, the numbers of other
+// Runs in any process that records. If a capture must wait for asynchronous hooks, the numbers of other
 // metrics are copied before it: of those whose hooks have ended, in the turn of the hooks; of those without a
 // hook, when the program is about to reset or remove them.
 

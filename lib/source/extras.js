@@ -46,7 +46,7 @@ const { decodeExemplars } = require('./exemplars');
  *   encodeChanged encodes what has changed; `isAhead` if blocks can still be written ahead of the capture.
  *   Yields where a slice may end
  * @property {(view: import('../exposition/live-family').MetricView, isCurrent: boolean) =>
- *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since has to be in it,
+ *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since must be in it,
  *   however long that takes
  * @property {(views: import('../exposition/live-family').MetricView[]) => ExtraBlock[]} [unchanging]
  *   blocks of a single chunk that can be written ahead of the capture: blockOf() gives the same block or

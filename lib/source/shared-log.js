@@ -3,7 +3,7 @@
 // A list of records that one thread appends to and another one reads, at any time and without the help of the
 // first: chunks of shared memory. A chunk begins with the number of its words that are complete. A record is
 // its kind, two lengths, integers, and a text as UTF-8, all in words of 32 bits. A chunk that is full is
-// followed by another one, which has to be passed to the reader as soon as it exists.
+// followed by another one, which must be passed to the reader as soon as it exists.
 
 const HEAD_WORDS = 2;
 const RECORD_WORDS = 3;

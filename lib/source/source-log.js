@@ -38,7 +38,7 @@ const MAX_GROWTH = 3;
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
- * What a reader has of a log, or has to get.
+ * What a reader has of a log, or must get.
  *
  * @typedef {{log: string, bytes: number}} LogPosition `log`: the log's name
  */

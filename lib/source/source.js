@@ -63,7 +63,7 @@ class Source {
   /**
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
    * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
-   * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied
+   * hook. If asynchronous hooks must be waited for, the numbers that the other hooks have set are copied
    * in that turn. Those of metrics without a hook are copied only if the program resets or removes them
    * meanwhile: a later scrape may share the capture, and must have what was recorded before it.
    *
@@ -72,7 +72,7 @@ class Source {
    * @param {object} [options]
    * @param {(ahead: BlocksAhead) => void} [options.onProgress] called when the log has grown or a block is
    *   ready
-   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
+   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks must be
    *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
    *   newer numbers meanwhile: it drops what was copied or removed before
    * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
@@ -175,7 +175,7 @@ class Source {
     if (ahead === undefined) return;
     const buckets = this.#bucketEncoder;
     const encoders = buckets === undefined ? this.#extras : [...this.#extras, buckets];
-    // Offsets have to follow the order of the entries.
+    // Offsets must follow the order of the entries.
     const lists = buckets === undefined ? [views] : views.map(view => [view]);
     const blocks = lists.flatMap(list => encoders.flatMap(encoder => encoder.unchanging?.(list) ?? []));
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);

@@ -151,7 +151,7 @@ class SpoolFiles {
 
   /**
    * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The
-   * file is not synced to disk: it has to outlive a thread, not the machine.
+   * file is not synced to disk: it must outlive a thread, not the machine.
    *
    * @param {string} name bare file name
    * @param {Uint8Array} bytes

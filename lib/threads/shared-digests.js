@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in a thread that has joined. The digests of a summary in shared memory, where the thread that serves
-// the page reads them at any time, also if this one never returns to its event loop.
+// the page reads them at any time, even if this one never returns to its event loop.
 //
 // A place is a number of float64: its state, what two lists of centroids are (length, and at what time they
 // leave the window), the latest values, and the two lists. One list is shown while the other one is written.

@@ -28,7 +28,7 @@ class SharedNumbers {
     const shared = isSmall ? this.#inBlock(page.length) : sharedArray(page.length);
     shared.set(page);
     table.pages[number] = shared;
-    // Children have to bind to the new page.
+    // Children must bind to the new page.
     table.generation++;
     return shared;
   }

@@ -412,7 +412,7 @@ function warnOfMissing(error) {
 
 /**
  * @param {MetricView} view
- * @returns {number} about as much as what has to be sent of it
+ * @returns {number} about as much as what must be sent of it
  */
 function bytesOf({ table: { pages, rowCount, labelNames }, buckets }) {
   const numbers = pages.reduce((sum, { byteLength }) => sum + byteLength, buckets?.byteLength ?? 0);

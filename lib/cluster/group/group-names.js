@@ -51,7 +51,7 @@ function pathOfGroup(group) {
 }
 
 /**
- * All processes of a group have to find the same directory. So the first one that exists already is taken,
+ * All processes of a group must find the same directory. So the first one that exists already is taken,
  * and a place is left out only for what all of them see: it is missing, read-only, not for this user, or too
  * long.
  *

@@ -22,7 +22,7 @@ const START_MILLISECONDS = 5000;
  * Events of the supervisor.
  *
  * @typedef {object} SupervisorEvents
- * @property {() => void} onDirectory workers have to be welcomed again: the directory of snapshot files has
+ * @property {() => void} onDirectory workers must be welcomed again: the directory of snapshot files has
  *   changed, or another aggregator reads it
  * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
  * @property {() => void} [onStarted] an aggregator runs, which knows nothing of this process's threads
@@ -51,7 +51,7 @@ class AggregatorSupervisor {
   #onRetired = [];
   /** How many threads were lost. */
   lostThreads = 0;
-  /** Rises when a backend is replaced: workers have to answer to the next one. */
+  /** Rises when a backend is replaced: workers must answer to the next one. */
   generation = 0;
   #policy = new RestartPolicy();
   /** @type {'memory' | 'start'} why the last start was put off */
@@ -251,7 +251,7 @@ class AggregatorSupervisor {
   }
 
   /**
-   * The aggregator that runs now. A page has to be finished by the aggregator that started it.
+   * The aggregator that runs now. A page must be finished by the aggregator that started it.
    *
    * @throws {ThreadLostError} if there is none at the moment
    */

@@ -74,7 +74,7 @@ function weightIn(weightOf, { labels }) {
 /**
  * @param {Group | undefined} group
  * @param {Sample} sample
- * @returns {boolean} false also if the label sets are equal but not at first sight
+ * @returns {boolean} false even if the label sets are equal, but not at first sight
  */
 function belongsTo(group, { metricName, labels }) {
   if (group === undefined || group.samples[0].metricName !== metricName) return false;

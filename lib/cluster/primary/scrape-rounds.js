@@ -267,7 +267,7 @@ class ScrapeRounds {
       // A page with fewer numbers than the last one would look like a reset of all counters.
       if (!this.#cluster.isComplete()) {
         this.#discard([caller]);
-        throw timedOut(); // workers have to answer the new aggregator first
+        throw timedOut(); // workers must answer the new aggregator first
       }
       this.#deliver([caller], result, answered);
     } catch (error) {

@@ -16,7 +16,7 @@ class WorkerRecord {
   position = undefined;
   /** @type {number | undefined} the last batch of its ended rows that is part of the retired totals */
   ended = undefined;
-  /** @type {string | undefined} name of the log that cannot be used: the worker has to begin another one */
+  /** @type {string | undefined} name of the log that cannot be used: the worker must begin another one */
   badLog = undefined;
   /** Id of the request that it has not answered; 0 if there is none. */
   outstanding = 0;
