@@ -151,6 +151,15 @@ class Retirement {
     if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
   }
 
+  /**
+   * Writes the totals before a page is shown: the next thread must not have what has left that page. If the
+   * last time was just before, that is left for later: pages that follow one another too fast save nothing.
+   */
+  saveForPage() {
+    if (performance.now() < this.#nextSave) this.saveSoon();
+    else this.save();
+  }
+
   /** @param {number} workerId */
   #removeFilesOf(workerId) {
     this.#spool()?.unlinkAllOf(workerId);

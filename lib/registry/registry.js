@@ -132,7 +132,8 @@ class Registry {
         if (!hasDefaults || !json?.values) return json;
         const copy = { ...json, values: withDefaults(json.values, defaultLabels) };
         const { nativeHistograms } = /** @type {any} */ (json);
-        return nativeHistograms === undefined
+        // A custom metric object may have anything there.
+        return !Array.isArray(nativeHistograms) || nativeHistograms.includes(null)
           ? copy
           : { ...copy, nativeHistograms: withDefaults(nativeHistograms, defaultLabels) };
       }),

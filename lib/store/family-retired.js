@@ -64,8 +64,9 @@ function* settle(family, endings, retiring) {
   for (const totals of retired.totalsIn(definition)) {
     if (totals.isFolded && isComplete) yield* dropAbsent(family, totals, state);
     if (totals.isEmpty) continue;
+    // Some may be new.
+    const rows = totals.familyRows(family);
     for (const source of totals.sources()) {
-      const { rows } = source.rows;
       if (totals.isFolded && !isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
       left.push(source);
     }

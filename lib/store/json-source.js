@@ -130,7 +130,16 @@ function readHistogram(metric, samples, budget) {
   const rowOf = samples.map(({ metricName, labels }) =>
     rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
   );
-  const native = readNative(metric.nativeHistograms, rows, budget);
+  const { nativeHistograms, ...classic } = metric;
+  /** @type {NativeRow[] | undefined} */
+  let native;
+  try {
+    native = readNative(nativeHistograms, rows, budget);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    // The key may be another library's: what has been read of it has left rows.
+    return readHistogram(classic, samples, budget);
+  }
   const bounds = boundsOf(samples, bucketName, rowOf);
   if (isTooSparse(rows.count, bounds.length, samples)) return undefined;
   const columnOf = new Map(bounds.map((bound, column) => [bound, column]));

@@ -4,15 +4,20 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
+const { Histogram } = require('../../lib/metric/histogram');
 const { ClusterStore } = require('../../lib/store/cluster-store');
+const { runThrough } = require('../../lib/event-loop/slices');
 const { viewOf, VIEW } = require('../../lib/registry/metric-view');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
-const { makeWorker, scrape, copyOf, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const { makeWorker, bytesOf, copyOf, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
 const MAX_IDLE = 5 * MINUTE;
 const MAX_AGE = 60 * MINUTE;
+
+/** Where a header has the incarnation. */
+const INCARNATION_AT = 16;
 
 const [COUNTER] = METRIC_TYPES;
 
@@ -50,10 +55,17 @@ class EndingWorker {
 
   /** Ends a row that has counted these values, and offers it as a batch. */
   end(values, { a = 'x', isRemoved = false } = {}) {
+    const { table } = viewOf(this.#live);
+    const start = table.starts && table.startAt(table.find({ a }));
     this.#live.remove({ a });
     const ended = this.#make({ batch: ++this.#last, isRemoved });
     for (const value of values) this.type.record(ended, { a }, value);
+    if (start !== undefined) viewOf(ended).table.setStart(0, start);
     this.#batches.push(ended);
+  }
+
+  reset() {
+    this.#live.reset();
   }
 
   acknowledge(saved) {
@@ -67,25 +79,32 @@ class Cluster {
   options = { now: () => this.clock.now, retiredMaxAge: MAX_AGE };
   store = new ClusterStore(this.options);
   saved = undefined;
+  /** The last columns of each worker, with their whole log. */
+  files = new Map();
+  /** Workers that a page has shown. */
+  shown = new Set();
 
   join(...workers) {
     for (const worker of workers) this.workers.set(worker.id, worker);
     return workers;
   }
 
-  /** All that can answer, or these. */
+  /** Those that answer. */
   scrape(ids = [...this.workers.keys()]) {
-    for (const id of ids) scrape(this.workers.get(id), this.store, id);
+    for (const id of ids) {
+      this.files.set(id, bytesOf(this.workers.get(id).source.captureWithLog(id, undefined)));
+      this.store.apply(id, copyOf(this.files.get(id)));
+      this.shown.add(id);
+    }
   }
 
   die(id) {
     this.store.retire(id);
-    this.workers.delete(id);
+    for (const kept of [this.workers, this.files, this.shown]) kept.delete(id);
   }
 
   get samples() {
-    const shown = [...this.workers.keys()];
-    return samplesOf(textOf({ merge: custom => this.store.merge(custom, shown) }));
+    return samplesOf(textOf({ merge: custom => this.store.merge(custom, [...this.shown]) }));
   }
 
   /** The sum of a counter, or undefined. */
@@ -96,41 +115,316 @@ class Cluster {
   save() {
     this.saved = copyOf(this.store.encodeRetired());
     this.store.noteSaved();
+  }
+
+  acknowledge() {
     for (const [id, batch] of this.store.savedBatches) this.workers.get(id)?.acknowledge(batch);
   }
 
-  /** The next thread has what was saved, and nothing of a worker. */
-  loseThread() {
+  /** The next thread has what was saved, and, if there is a directory, the last columns of workers. */
+  loseThread({ hasFiles }) {
     this.store = new ClusterStore(this.options);
     if (this.saved !== undefined) this.store.restoreRetired(copyOf(this.saved));
+    if (hasFiles) for (const [id, bytes] of this.files) this.store.apply(id, copyOf(bytes));
   }
 }
 
-/** Two workers with one series: 5 and 3. */
-function pair(options) {
-  const cluster = new Cluster();
-  const [a, b] = cluster.join(new EndingWorker(1, options), new EndingWorker(2, options));
-  a.record(5);
-  b.record(3);
-  cluster.scrape();
-  return { cluster, a, b };
+/** A generator of numbers from 0 to 1, the same in each run. */
+function randomFrom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
-for (const isRemoved of [false, true])
-  test(`a row that ${isRemoved ? 'is removed' : 'expires'} in one worker stays in the sum while another has it`, () => {
-    const { cluster, a, b } = pair({ maxIdleSeconds: MAX_IDLE / 1000 });
-    assert.strictEqual(cluster.sum(), 8);
-    a.end([5], { isRemoved });
-    cluster.scrape();
-    assert.strictEqual(cluster.sum(), 8);
-    b.record(1);
-    cluster.scrape();
-    cluster.clock.now += 100 * MAX_AGE;
-    assert.strictEqual(cluster.sum(), 9);
-    b.end([4], { isRemoved });
-    cluster.scrape();
-    assert.strictEqual(cluster.samples.size, 0, 'it leaves at once');
-    a.record(1);
-    cluster.scrape();
-    assert.strictEqual(cluster.sum(), 1, 'it starts at zero');
+/** Workers with one series: 5, 3, and perhaps 2. */
+function clusterOf(values, options = { maxIdleSeconds: MAX_IDLE / 1000 }) {
+  const cluster = new Cluster();
+  const workers = cluster.join(...values.map((_, i) => new EndingWorker(i + 1, options)));
+  workers.forEach((worker, i) => worker.record(values[i]));
+  cluster.scrape();
+  return { cluster, workers };
+}
+
+/**
+ * Steps of the two workers with 5 and 3, and of their reader:
+ *
+ * - `end 1`, `remove 1`: the series of worker 1 ends; `born 1`: it counts 1 again
+ * - `scrape`: both answer; `scrape 1`: one does, and the other hangs
+ * - `page 8`: a page has that sum; `page none`: it does not have the series
+ * - `save`: the totals are written; `tell`: workers hear of it
+ * - `lose`: the thread, not the directory; `lose all`: there is no directory, and the primary has the totals
+ */
+function perform(cluster, workers, steps) {
+  for (const step of steps) {
+    const [what, of] = step.split(' ');
+    const worker = workers[of - 1];
+    const values = { 1: [5], 2: [3] };
+    if (what === 'end' || what === 'remove') worker.end(values[of], { isRemoved: what === 'remove' });
+    else if (what === 'born') worker.record(1);
+    else if (what === 'scrape') cluster.scrape(of && [Number(of)]);
+    else if (what === 'page') assert.strictEqual(cluster.sum(), of === 'none' ? undefined : Number(of), step);
+    else if (what === 'save') cluster.save();
+    else if (what === 'tell') cluster.acknowledge();
+    else if (what === 'lose') cluster.loseThread({ hasFiles: of === undefined });
+    else if (what === 'die') cluster.die(Number(of));
+    else if (what === 'after') cluster.clock.now += Number(of) * MINUTE;
+    else throw new Error(step);
+  }
+}
+
+for (const [name, ...cases] of [
+  [
+    'a row that ends in one worker stays in the sum while another has it',
+    'end 1, scrape, page 8, page 8, after 1000, page 8, end 2, scrape, page none, born 1, scrape, page 1',
+    'remove 1, scrape, page 8, page 8, after 1000, page 8, remove 2, scrape, page none, born 1, scrape, page 1',
+    'end 1, scrape 1, page 8, end 2, scrape 2, page none',
+    'end 1, end 2, scrape, page none, born 2, scrape, page 1',
+    'end 1, scrape, born 1, scrape, page 9, end 2, scrape, page 9',
+    'end 1, born 1, end 2, scrape, page 9',
+    'end 1, scrape, scrape, scrape, page 8, save, scrape, page 8, tell, scrape, page 8',
+  ],
+  [
+    'a thread that is lost before or after a save has each ended row once',
+    'end 1, scrape, page 8, save, tell, lose, page 8, scrape, page 8',
+    'end 1, scrape, page 8, save, lose, page 8, scrape, page 8, save, tell, scrape, page 8',
+    'end 1, scrape, page 8, lose, page 8, scrape, page 8, save, tell, scrape, page 8',
+    'end 1, scrape, save, lose, lose, page 8, scrape, page 8',
+    'end 1, scrape, page 8, save, tell, lose all, scrape, page 8',
+    'end 1, scrape, page 8, lose all, scrape, page 8',
+    'save, end 1, lose, scrape, page 8',
+    'end 1, scrape, save, end 2, scrape, lose, page none',
+  ],
+  [
+    'a new thread drops nothing that a worker may have which has not answered yet',
+    'end 1, scrape, page 8, save, tell, lose all, page none, scrape 1, page none, page none, scrape 2, page 8',
+    'end 1, scrape, page 8, lose all, scrape 1, page none, save, tell, scrape 1, page none, scrape 2, page 8',
+    'end 1, scrape, save, lose all, scrape 1, page none, save, lose all, scrape 1, page none, scrape 2, page 8',
+    'end 1, scrape, save, tell, lose all, scrape 1, page none, die 2, page none, born 1, scrape 1, page 1',
+    'remove 1, scrape, save, tell, lose all, scrape 1, page none, end 2, scrape 2, page none, born 2, scrape, page 1',
+  ],
+  [
+    'a lost thread revives nothing that had left',
+    'end 1, end 2, scrape, page none, lose, page none, scrape, page none, born 1, scrape, page 1',
+    'end 1, end 2, scrape, save, page none, lose, page none, born 1, scrape, page 1',
+    'end 1, scrape, save, end 2, scrape, page none, lose, page none, scrape, page none, born 1, scrape, page 1',
+    'end 1, end 2, scrape, page none, save, born 1, scrape, page 1, lose, page 1, scrape, page 1',
+    'end 1, end 2, scrape, page none, save, tell, lose all, scrape 1, page none, scrape, page none',
+  ],
+  [
+    'what a dead worker had counted stays for its time, and with it what is folded',
+    'die 2, page 8, after 4, page 8, end 1, scrape, page 8, after 1, page 8, after 1, page none, born 1, scrape, page 1',
+    'die 2, after 100, page 8, after 100, page 8, end 1, scrape, page none, born 1, scrape, page 1',
+    'end 1, scrape, page 8, die 2, page 8, after 5, page 8, after 1, page none',
+    'end 1, scrape, page 8, die 2, save, lose, after 4, page 8, after 2, page none',
+    'die 2, after 6, page 8, save, lose all, page none, scrape, page 8, end 1, scrape, page none',
+    'die 2, save, lose all, after 6, page none, scrape, page 8, end 1, scrape, page none',
+    'die 2, after 6, page 8, born 1, scrape, page 9, end 1, scrape, page none',
+    'die 2, die 1, page 8, after 6, page none',
+    'die 2, after 3, die 1, after 3, page 8, after 2, page 8, after 1, page none',
+  ],
+  [
+    'what the program removes takes with it what dead workers had counted, once nobody else has it',
+    'die 2, page 8, remove 1, scrape, page none, born 1, scrape, page 1',
+    'remove 1, scrape, page 8, remove 2, scrape, page none',
+    'remove 1, scrape, page 8, die 2, page 8, after 5, page 8',
+    'die 2, remove 1, born 1, scrape, page 9, save, lose, page 9, remove 1, scrape, page none',
+  ],
+])
+  test(`folded totals: ${name}`, () => {
+    for (const steps of cases) {
+      const { cluster, workers } = clusterOf([5, 3]);
+      try {
+        perform(cluster, workers, steps.split(', '));
+      } catch (error) {
+        throw new Error(`${steps}: ${error.message}`, { cause: error });
+      }
+    }
   });
+
+test('folded totals: a worker hears of a batch when it is in saved totals, also from the next thread', () => {
+  const { cluster, workers } = clusterOf([5, 3]);
+  const heard = [];
+  for (const steps of ['end 1, scrape, page 8', 'save', 'born 1, scrape', 'lose, scrape', 'page 9']) {
+    perform(cluster, workers, steps.split(', '));
+    heard.push(cluster.store.savedBatches);
+  }
+  assert.deepStrictEqual(heard, [[], [[1, 1]], [[1, 1]], [[1, 1]], [[1, 1]]]);
+  workers[0].end([1]);
+  perform(cluster, workers, ['scrape', 'page 9']);
+  assert.deepStrictEqual(cluster.store.savedBatches, [[1, 1]]);
+  perform(cluster, workers, ['save', 'tell', 'die 1']);
+  assert.deepStrictEqual(cluster.store.savedBatches, []);
+});
+
+test('folded totals: whether they have changed since they were saved', () => {
+  const { cluster, workers } = clusterOf([5, 3]);
+  const after = steps => {
+    perform(cluster, workers, steps.split(', '));
+    return cluster.store.isUnsaved;
+  };
+  assert.strictEqual(after('page 8'), false);
+  assert.strictEqual(after('end 1, scrape, page 8'), true);
+  assert.strictEqual(after('save'), false);
+  assert.strictEqual(after('scrape, page 8'), false);
+  assert.strictEqual(after('end 2, scrape, page none, save, page none'), false);
+  assert.strictEqual(after('die 1, die 2, page none, save'), false);
+});
+
+const LASTING = METRIC_TYPES.filter(({ lasts }) => lasts);
+
+test('folded totals: each type of metric has all that was recorded, until it leaves, and nothing else after it', () => {
+  for (const type of METRIC_TYPES) {
+    const expected = values =>
+      new Map(
+        type
+          .samples(values)
+          .map(([suffix, label, value]) => [`m${suffix}`, label, value])
+          .map(toEntry),
+      );
+    const toEntry = ([name, label, value]) => [seriesKey(name, { a: 'x', ...label }), value];
+    const { cluster, workers } = clusterOf([5, 3], { type, maxIdleSeconds: MAX_IDLE / 1000 });
+    workers[0].record(0.5);
+    // What does not last is not offered.
+    if (type.lasts) workers[0].end([5, 0.5]);
+    else workers[0].reset();
+    const all = type.lasts ? [5, 0.5, 3] : [3];
+    for (const steps of [['scrape'], ['save', 'tell', 'lose'], ['scrape']]) {
+      perform(cluster, workers, steps);
+      assert.deepStrictEqual(cluster.samples, expected(all), `${type.name} after ${steps}`);
+    }
+    workers[1].record(4);
+    perform(cluster, workers, ['scrape']);
+    assert.deepStrictEqual(cluster.samples, expected([...all, 4]), type.name);
+    if (type.lasts) workers[1].end([3, 4]);
+    else workers[1].reset();
+    perform(cluster, workers, ['scrape']);
+    assert.deepStrictEqual(cluster.samples, new Map(), type.name);
+    workers[0].record(7);
+    perform(cluster, workers, ['scrape']);
+    assert.deepStrictEqual(cluster.samples, expected([7]), type.name);
+  }
+});
+
+test('folded totals: other aggregators have live rows only, and JSON has no ended row', () => {
+  for (const type of LASTING)
+    for (const aggregator of ['first', 'min', 'max', 'average', 'omit', 'mine']) {
+      if (type.isNative && ['min', 'max', 'average'].includes(aggregator)) continue;
+      const { cluster, workers } = clusterOf([5, 3], { type, aggregator });
+      workers[0].end([5]);
+      cluster.scrape();
+      const [without] = [clusterOf([3], { type, aggregator })];
+      const shown = ({ store }) => {
+        const [family] = runThrough(store.merge(new Set(['mine'])));
+        if (family === undefined || 'view' in family) return samplesOf(textOf(store));
+        return family.metrics.flatMap(({ values }) => values);
+      };
+      assert.deepStrictEqual(shown(cluster), shown(without.cluster), `${aggregator} of ${type.name}`);
+      assert.strictEqual(cluster.store.isUnsaved, true, 'the batch is taken');
+      cluster.save();
+      assert.deepStrictEqual(cluster.store.savedBatches, [[1, 1]]);
+    }
+});
+
+test('folded totals: bounds of other workers, default labels and long labels', () => {
+  const type = METRIC_TYPES.find(({ name }) => name === 'histogram');
+  const narrow = { ...type, make: options => new Histogram({ ...options, buckets: [1, 2] }) };
+  const cluster = new Cluster();
+  const [a, b] = cluster.join(new EndingWorker(1, { type }), new EndingWorker(2, { type: narrow }));
+  for (const worker of [a, b]) {
+    worker.registry.setDefaultLabels({ zone: 'z' });
+    worker.record(1.5);
+    worker.record(1.5, 'y');
+  }
+  a.record(1, 'l'.repeat(2 ** 20));
+  cluster.scrape();
+  a.end([1.5], { isRemoved: true });
+  a.end([1], { a: 'l'.repeat(2 ** 20), isRemoved: true });
+  cluster.scrape();
+  const buckets = key =>
+    ['1', '2', '5', '+Inf'].map(le => cluster.samples.get(seriesKey('m_bucket', { a: key, zone: 'z', le })));
+  assert.deepStrictEqual(buckets('x'), [0, 1, 2, 2]);
+  a.end([1.5], { a: 'y', isRemoved: true });
+  cluster.scrape();
+  assert.deepStrictEqual(buckets('y'), [0, 1, 2, 2]);
+  b.end([1.5], { isRemoved: true });
+  b.end([1.5], { a: 'y', isRemoved: true });
+  b.record(1, 'w');
+  cluster.scrape();
+  cluster.die(1);
+  assert.deepStrictEqual(buckets('w'), [1, 1, undefined, 1], 'only the bounds of what is left');
+  assert.strictEqual(cluster.samples.size, 5);
+});
+
+test('folded totals: a sum of floats does not fall by one ulp when rows end, and threads are lost', () => {
+  for (const type of LASTING) {
+    const random = randomFrom(7);
+    const { cluster, workers } = clusterOf([0.1, 0.2, 0.3], { type, maxIdleSeconds: 300 });
+    const counted = [[0.1], [0.2], [0.3]];
+    let before = 0;
+    for (let step = 0; step < 200; step++) {
+      const i = Math.floor(random() * 3);
+      if (random() < 0.3 && counted.filter(({ length }) => length > 0).length > 1 && counted[i].length > 0) {
+        workers[i].end(counted[i]);
+        counted[i] = [];
+      } else if (random() < 0.3) {
+        const value = random() * 0.1;
+        workers[i].record(value);
+        counted[i].push(value);
+      }
+      perform(cluster, workers, random() < 0.2 ? ['scrape', 'save', 'tell', 'lose'] : ['scrape']);
+      const { samples } = cluster;
+      const sum = samples.get(seriesKey('m_sum', { a: 'x' })) ?? samples.get(seriesKey('m', { a: 'x' }));
+      assert.ok(sum >= before, `${type.name}: ${before} became ${sum}`);
+      before = sum;
+    }
+  }
+});
+
+test('folded totals: a sum is as old as the oldest that is in it, and after it has left, as old as what is born', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+  const { cluster, workers } = clusterOf([5, 3]);
+  const startAfter = steps => {
+    t.mock.timers.setTime(Date.now() + 100_000);
+    perform(cluster, workers, steps.split(', '));
+    const [family] = runThrough(cluster.store.merge(new Set(), [...cluster.shown]));
+    const [row] = family.view.rows();
+    return row === undefined ? undefined : family.view.starts.startAt(row);
+  };
+  assert.strictEqual(startAfter('scrape'), 1000);
+  assert.strictEqual(startAfter('end 1, scrape, page 8'), 1000);
+  assert.strictEqual(startAfter('born 1, scrape, save, tell, lose, scrape, page 9'), 1000);
+  assert.strictEqual(startAfter('end 2, scrape, page 9'), 1000);
+  workers[0].end([1]);
+  assert.strictEqual(startAfter('scrape, page none'), undefined);
+  assert.strictEqual(startAfter('born 2, scrape, page 1'), 1600);
+});
+
+test('folded totals: those of a label set are dropped on request, like those of dead workers', () => {
+  const { cluster, workers } = clusterOf([5, 3]);
+  perform(cluster, workers, ['end 1', 'scrape']);
+  assert.strictEqual(cluster.store.removeRetired([['a', 'y']]), 0);
+  assert.strictEqual(cluster.store.removeRetired([['a', 'x']]), 1);
+  perform(cluster, workers, ['page 3', 'scrape', 'page 3']);
+});
+
+test('folded totals: the batches of the last few thousand processes are stored', () => {
+  const { cluster } = clusterOf([5, 3]);
+  const worker = new EndingWorker(3);
+  worker.end([1]);
+  const bytes = bytesOf(worker.source.captureWithLog(3, undefined));
+  const lengths = [];
+  for (let process = 0; process < 4300; process++) {
+    const copy = copyOf(bytes);
+    copy.writeUInt32LE(process, INCARNATION_AT);
+    cluster.store.apply(3, copy);
+    cluster.store.forget(3);
+    if (process < 4100 || process % 100 > 0) continue;
+    cluster.save();
+    lengths.push(cluster.saved.length);
+  }
+  assert.strictEqual(lengths[0], lengths[1]);
+});

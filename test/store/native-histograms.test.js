@@ -10,7 +10,8 @@ const { Gauge } = require('../../lib/metric/gauge');
 const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { viewOf } = require('../../lib/registry/metric-view');
-const { countOf } = require('../../lib/series/merged-buckets');
+const { countOf, NO_BUCKETS } = require('../../lib/series/merged-buckets');
+const { nativeJson } = require('../../lib/series/native-json');
 const { indexOf } = require('../../lib/series/native-index');
 const { BucketWriter, BucketRows, blockOf } = require('../../lib/source/bucket-rows');
 const { ByteReader } = require('../../lib/source/byte-buffers');
@@ -19,7 +20,7 @@ const { detectsReset } = require('../fixtures/native-reference');
 const { aggregators, plainMetric } = require('../../lib/cluster/primary/json-aggregators');
 const { aggregateJson } = require('../../lib/cluster/aggregate-json');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { makeWorker, bytesOf, scrape, snapshotAhead } = require('../fixtures/unit-scrape');
+const { makeWorker, bytesOf, scrape, snapshotAhead, textOf } = require('../fixtures/unit-scrape');
 
 const NAME = 'n';
 
@@ -425,6 +426,33 @@ describe('native histograms as JSON', () => {
       { positiveDeltas: deltas.map(String) },
     ])
       assert.deepEqual(shown({ ...series, ...change }), {}, inspect(change));
+  });
+
+  it('are ignored under a foreign key of that name, as prom-client ignores it, by aggregate() and in answers', async () => {
+    const valid = nativeJson(NO_BUCKETS, { labels: { a: 'y' }, sum: 2, exemplars: [] });
+    const classic = {
+      ...{ name: 'h', help: 'x', type: 'histogram', aggregator: 'sum' },
+      values: [
+        ['bucket', 1, { le: '+Inf' }],
+        ['sum', 2],
+        ['count', 1],
+      ].map(([suffix, value, labels]) => ({
+        ...{ metricName: `h_${suffix}`, value, labels: { a: 'x', ...labels } },
+      })),
+    };
+    const pagesOf = async metric => {
+      const store = new ClusterStore();
+      for (const id of [1, 2]) store.applyJson(id, [[metric]]);
+      const registry = aggregateJson([[metric], [metric]]);
+      registry.setDefaultLabels({ zone: 'z' });
+      await registry.getMetricsAsJSON();
+      return [await registry.metrics(), textOf(store)];
+    };
+    const expected = await pagesOf(classic);
+    const broken = { ...valid, positiveSpans: undefined };
+    for (const foreign of [1, 'x', true, {}, [1], [null], [{}], [{ labels: 'x' }], [valid, null], [broken]])
+      assert.deepEqual(await pagesOf({ ...classic, nativeHistograms: foreign }), expected, inspect(foreign));
+    assert.match((await pagesOf({ ...classic, nativeHistograms: [valid] }))[1], /a="y"/);
   });
 
   it('have the count of their buckets, however much workers claim: servers refuse the whole page otherwise', async () => {

@@ -147,7 +147,12 @@ function aggregatorOf(combine, combineNative) {
     });
     const combined = { help, name, type, values, aggregator };
     if (combineNative === undefined || !metrics.every(metric => metric.nativeHistograms)) return combined;
-    return { ...combined, nativeHistograms: groupNative(metrics).map(combineNative) };
+    try {
+      return { ...combined, nativeHistograms: groupNative(metrics).map(combineNative) };
+    } catch {
+      // The key may be another library's: prom-client has no such key, and reads the values alone.
+      return combined;
+    }
   };
 }
 
