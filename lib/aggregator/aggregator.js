@@ -193,11 +193,6 @@ class Aggregator {
     return this.#store.readLogs();
   }
 
-  /** @param {number} id of a thread that has joined again, and is shown with another one */
-  forgetThread(id) {
-    this.#store.forget(id);
-  }
-
   /**
    * Drops totals of dead workers, also for the next thread.
    *

@@ -21,6 +21,8 @@ const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
  *
  * @typedef {object} Death
  * @property {boolean} isLastExpected whether its 'exit' handler has run, which writes its last columns
+ * @property {boolean} [isReplaced] of a thread that lives on and has joined again: only what has ended in it
+ *   is added
  * @property {string} [lastSource] that it has sent over IPC, in base64: columns and the end of their log
  */
 
@@ -108,7 +110,7 @@ class Retirement {
       return false;
     }
     this.unread.delete(workerId);
-    this.#store.retire(workerId);
+    this.#store.retire(workerId, death?.isReplaced);
     this.#unsaved.push(workerId);
     // Without a file, the next page would show what only this process has.
     if (death?.lastSource === undefined) this.saveSoon();

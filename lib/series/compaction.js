@@ -98,6 +98,14 @@ class Compaction {
     return this.#newRows[old] - 1;
   }
 
+  /** @param {number} old a row that was removed, and whose label set gets another one if it comes back */
+  forget(old) {
+    const row = (this.#newRows[old] ?? 0) - 1;
+    if (row === -1) return;
+    this.#newRows[old] = 0;
+    this.index.forget(row);
+  }
+
   /**
    * @param {number} old
    * @returns {number} its new number

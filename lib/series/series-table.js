@@ -102,6 +102,11 @@ class SeriesTable {
     this.starts = undefined;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
+    /**
+     * Whether a label set gets another row if it comes back after it was removed, because other threads may
+     * not have read the numbers of its last one yet.
+     */
+    this.keepsRows = false;
     /** @type {readonly TableFollower[]} another list if one is added or removed */
     this.followers = NO_FOLLOWERS;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
@@ -302,6 +307,9 @@ class SeriesTable {
     this.generation++;
     if (this.followers === NO_FOLLOWERS) return;
     for (const follower of this.followers) follower.rowRemoved(row, isExpired);
+    if (!this.keepsRows) return;
+    this.index?.forget(row);
+    this.live.compaction?.forget(row);
   }
 
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */

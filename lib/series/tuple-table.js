@@ -13,6 +13,8 @@ const FIRST_SLOTS = 8;
 const SLOTS_MOVED_PER_ROW = 16;
 
 const EMPTY = 0;
+/** Its row is not found any more. */
+const FORGOTTEN = -1;
 
 /**
  * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed a
@@ -45,7 +47,7 @@ function mixed(sum) {
 }
 
 class TupleTable {
-  /** @type {Int32Array} row number + 1, or EMPTY */
+  /** @type {Int32Array} row number + 1, EMPTY or FORGOTTEN */
   #slots = new Int32Array(FIRST_SLOTS);
   /** @type {Int32Array | undefined} the table that is being moved from */
   #oldSlots = undefined;
@@ -102,7 +104,10 @@ class TupleTable {
     const mask = slots.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const row = slots[slot] - 1;
-      if (row === -1) return -1;
+      if (row < 0) {
+        if (slots[slot] === EMPTY) return -1;
+        continue;
+      }
       const page = tuplePages[row >> TUPLE_ROWS_SHIFT];
       const base = (row & TUPLE_ROW_MASK) * width;
       let i = 0;
@@ -129,6 +134,21 @@ class TupleTable {
     if ((row + 1) * 8 > this.#slots.length * 5) this.#startMove();
     insert(this.#slots, hash, row);
     return this.rowCount++;
+  }
+
+  /**
+   * The row is not found any more: its tuple gets another one if it is added again.
+   *
+   * @param {number} row
+   */
+  forget(row) {
+    const page = this.tuplePages[row >> TUPLE_ROWS_SHIFT];
+    const hash = hashOf(page, (row & TUPLE_ROW_MASK) * this.width, this.width);
+    for (const slots of [this.#slots, this.#oldSlots ?? []]) {
+      const mask = slots.length - 1;
+      for (let slot = hash & mask; (slots[slot] ?? EMPTY) !== EMPTY; slot = (slot + 1) & mask)
+        if (slots[slot] === row + 1) slots[slot] = FORGOTTEN;
+    }
   }
 
   /** @param {number} row */
@@ -161,7 +181,7 @@ class TupleTable {
     const end = Math.min(this.#moved + SLOTS_MOVED_PER_ROW, oldSlots.length);
     for (let slot = this.#moved; slot < end; slot++) {
       const row = oldSlots[slot] - 1;
-      if (row === -1) continue;
+      if (row < 0) continue;
       const page = this.tuplePages[row >> TUPLE_ROWS_SHIFT];
       insert(this.#slots, hashOf(page, (row & TUPLE_ROW_MASK) * this.width, this.width), row);
     }

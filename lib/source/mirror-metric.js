@@ -52,13 +52,14 @@ class MirrorMetric {
    * @throws {Error} if the definition is not valid
    */
   constructor(number, { layout, windowed, labelNames, maxBuckets, ...given }, hookOf) {
-    const { width, pageShift, exemplarWidth, ...texts } = given;
-    [width, pageShift, exemplarWidth].forEach(checkInteger);
+    const { width, pageShift, exemplarWidth, maxIdleSeconds, expiredCount, ...texts } = given;
+    [width, pageShift, exemplarWidth, expiredCount].forEach(checkInteger);
+    if (!(maxIdleSeconds >= 0)) throw new Error('a time to be idle is not valid');
     if (pageShift > MOST_SHIFT || width < 1 || Math.max(width, exemplarWidth) > MOST_WIDTH)
       throw new Error('a table is not valid');
     this.name = text(texts.name);
     checkNames(labelNames.map(text));
-    this.#table = new MirrorTable(labelNames, width, pageShift);
+    this.#table = new MirrorTable(labelNames, width, pageShift, { maxIdleSeconds, expiredCount });
     if (isLasting(texts.type)) this.#table.starts = 0;
     this.#exemplarWidth = exemplarWidth;
     const { isComputed, hasBuckets } = kindOf(layout);
@@ -118,7 +119,8 @@ class MirrorMetric {
         table.setOrder(record.integersFrom(1));
         break;
       case RECORD.REMOVE:
-        table.removeLive(record.integer(1));
+        table.removeLive(record.integer(1), record.integer(2) === RECORD.EXPIRED);
+        this.#view.exemplars?.drop(record.integer(1));
         break;
       case RECORD.CLEAR:
         table.clear();

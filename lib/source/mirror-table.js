@@ -49,14 +49,20 @@ class MirrorIndex {
 class MirrorTable extends SeriesTable {
   /** @type {Float64Array} */
   #overflowCount = new Float64Array(1);
+  #maxIdleSeconds;
+  #expiredCount;
 
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width
    * @param {number} pageShift
+   * @param {{maxIdleSeconds: number, expiredCount: number}} expiry of the thread's table, when it was
+   *   published
    */
-  constructor(labelNames, width, pageShift) {
+  constructor(labelNames, width, pageShift, { maxIdleSeconds, expiredCount }) {
     super(labelNames, width);
+    this.#maxIdleSeconds = maxIdleSeconds;
+    this.#expiredCount = expiredCount;
     this.resets = NaN;
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
@@ -67,6 +73,14 @@ class MirrorTable extends SeriesTable {
   /** The thread compacts the table itself, and publishes it anew. */
   get isSparse() {
     return false;
+  }
+
+  get maxIdleSeconds() {
+    return this.#maxIdleSeconds;
+  }
+
+  get expiredCount() {
+    return this.#expiredCount;
   }
 
   /**
@@ -147,11 +161,13 @@ class MirrorTable extends SeriesTable {
 
   /**
    * @param {number} row
+   * @param {boolean} isExpired
    * @throws {Error} if it is not live
    */
-  removeLive(row) {
+  removeLive(row, isExpired) {
     if (row >= this.rowCount || !this.isLive(row)) throw new Error('a row is not live');
-    this.removeRow(row);
+    if (isExpired) this.#expiredCount++;
+    this.removeRow(row, isExpired);
   }
 
   /**

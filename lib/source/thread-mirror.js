@@ -43,9 +43,21 @@ const RECORDS_PER_STEP = 128;
  *   this one, and has dropped that one
  */
 
+/**
+ * Called for each row that the thread has removed, or that has expired there: its numbers stay as they are.
+ *
+ * @callback OnEnded
+ * @param {MirrorMetric} metric
+ * @param {number} row
+ * @param {boolean} isRemoved
+ * @param {[string, string][]} defaults default labels of its registry
+ * @returns {void}
+ */
+
 class ThreadMirror {
   #log = new LogReader();
   #hookOf;
+  #onEnded;
   /** @type {Map<number, SharedArrayBuffer>} by number: the one that was used last, and later ones */
   #memories = new Map();
   /** @type {Map<number, MirrorRegistry>} */
@@ -54,8 +66,12 @@ class ThreadMirror {
   #metrics = new Map();
   #isBroken = false;
 
-  /** @param {import('./mirror-metric').HookOf} [hookOf] */
-  constructor(hookOf = () => undefined) {
+  /**
+   * @param {import('./mirror-metric').HookOf} [hookOf]
+   * @param {OnEnded} [onEnded]
+   */
+  constructor(hookOf = () => undefined, onEnded = () => {}) {
+    this.#onEnded = onEnded;
     this.#hookOf = hookOf;
   }
 
@@ -150,11 +166,22 @@ class ThreadMirror {
         this.#metrics.delete(number);
         break;
       default: {
-        const metric = this.#metrics.get(number)?.metric;
-        if (metric === undefined) throw new Error('a metric is unknown');
-        metric.apply(record, this.#memories);
+        const entry = this.#metrics.get(number);
+        if (entry === undefined) throw new Error('a metric is unknown');
+        entry.metric.apply(record, this.#memories);
+        if (record.kind === RECORD.REMOVE && record.integer(2) !== RECORD.BEFORE) this.#end(entry, record);
       }
     }
+  }
+
+  /**
+   * @param {MirrorEntry} entry
+   * @param {LogReader} record of a row that has ended
+   */
+  #end({ metric, registry }, record) {
+    const { defaults } = /** @type {MirrorRegistry} */ (this.#registries.get(registry));
+    const isRemoved = record.integer(2) === RECORD.REMOVED;
+    this.#onEnded(/** @type {MirrorMetric} */ (metric), record.integer(1), isRemoved, defaults);
   }
 
   /**

@@ -227,6 +227,7 @@ class ClusterStore {
     let thread = this.#threads.get(id);
     if (thread === undefined) {
       thread = new ThreadSeries(id, (stage, name, error) => this.countFailure(stage, name, error));
+      thread.skippedEndings = this.#batches.get(thread.incarnation)?.taken ?? 0;
       this.#threads.set(id, thread);
     }
     thread.add(parts);
@@ -294,16 +295,18 @@ class ClusterStore {
    * Adds a dead worker's last numbers to the retired totals, once.
    *
    * @param {number} workerId
+   * @param {boolean} [isReplaced] whether it is a thread that is shown with another id: its live rows are
+   *   there
    * @returns {boolean} whether something was added
    */
-  retire(workerId) {
+  retire(workerId, isReplaced = false) {
     if (this.#closed.has(workerId)) return false;
     this.#close(workerId);
     const thread = this.#threads.get(workerId);
     if (thread !== undefined) runThrough(this.#captured(thread));
     const worker = thread ?? this.#workers.get(workerId);
     this.forget(workerId);
-    if (worker === undefined) return false;
+    if (worker === undefined || isReplaced) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
     for (const source of lasting) this.#addToTotals(source, family => this.#retired.add(source, family));

@@ -21,6 +21,7 @@ const MAX_TABLES_OF_METRIC = 1000;
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./cluster-family').Label} Label */
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 
 class RetiredSource {
@@ -156,6 +157,21 @@ class RetiredSource {
       tables.set(key, (totals = new RetiredTotals(definition, labelNames, isFolded)));
     }
     return totals;
+  }
+
+  /**
+   * @param {MetricView} view of a table
+   * @param {Record<string, string>} defaults its registry's default labels
+   * @returns {RetiredTotals} to which its rows are to be added
+   * @throws {RangeError} if the metric has too many tables
+   */
+  totalsFor({ name, help, type, aggregator, layout, windowed = false, table }, defaults) {
+    const { maxIdleSeconds } = table;
+    const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
+    return this.totalsOf(
+      { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames },
+      labelNames,
+    );
   }
 
   /**

@@ -274,6 +274,24 @@ class RetiredTotals {
     }
   }
 
+  /**
+   * Adds a row of a table.
+   *
+   * @param {MetricView} view of the table
+   * @param {number} row
+   * @param {Record<string, string>} defaults default labels of its registry
+   * @param {number} now milliseconds, by a clock that never jumps
+   */
+  addRow({ table, digestOf, buckets }, row, defaults, now) {
+    const extras = {
+      start: table.starts && table.startAt(row),
+      centroids: digestOf?.(row).slices()[0]?.centroids(),
+      buckets: buckets?.read(row),
+    };
+    const labels = { ...defaults, ...table.labelsOf(row) };
+    this.add(labels, table.pageOf(row), table.offsetOf(row), extras, now);
+  }
+
   /** @param {number} row */
   #dropExtras(row) {
     if (row < this.#digests.length) delete this.#digests[row];

@@ -6,8 +6,15 @@
 const { ThreadMirror } = require('../source/thread-mirror');
 const { viewOf } = require('../registry/metric-view');
 const { TableSource } = require('./table-source');
+const { RetiredSource } = require('./retired-source');
 const { jsonSource, problemOf } = require('./worker-series');
 const { liveRows } = require('./source-rows');
+
+/**
+ * Rows that end are not kept if no page was written for so long, or for as long as rows of their metric may
+ * be idle: nobody has seen them.
+ */
+const UNREAD_MILLISECONDS = 300_000;
 
 /** @typedef {import('./cluster-family').Source} Source */
 
@@ -32,7 +39,13 @@ const { liveRows } = require('./source-rows');
 /** @typedef {{version: number, centroids: Float64Array}} Digest */
 
 class ThreadSeries {
-  #mirror = new ThreadMirror();
+  #mirror = new ThreadMirror(undefined, (...ended) => this.#end(...ended));
+  /** Rows that have ended since the last capture: what has expired, and what the program has removed. */
+  #endings = newEndings();
+  /** How many rows have ended since the log began. */
+  #endedCount = 0;
+  /** When the numbers were read last, by performance.now(). */
+  #readAt = performance.now();
   /** @type {WeakMap<object, TableCopy>} by metric */
   #tables = new WeakMap();
   /** @type {import('../source/failure-counts').Failure[]} of its hooks */
@@ -55,6 +68,8 @@ class ThreadSeries {
     /** As that of a process. */
     this.incarnation = `thread ${id}`;
     this.#onUnreadable = onUnreadable;
+    /** How many rows that have ended are not to be shown, because an earlier thread has read them. */
+    this.skippedEndings = 0;
     /** @type {Source[]} as of the last refresh() */
     this.sources = [];
     /** @type {import('../source/failure-counts').Failure[]} */
@@ -85,8 +100,8 @@ class ThreadSeries {
 
   /** Copies all numbers as they are now: other metrics must not be of another moment. */
   capture() {
-    /** @type {Source[]} */
-    const sources = [];
+    const sources = this.#takeEndings();
+    this.#readAt = performance.now();
     const failures = [...this.#hookFailures];
     this.capturedAt = Date.now();
     for (const { defaults, getMetricsAsArray } of this.#mirror.registries) {
@@ -97,12 +112,41 @@ class ThreadSeries {
         } catch (error) {
           this.#onUnreadable(viewOf(metric) === undefined ? 'json' : 'merge', metric.name, error);
         }
-        const overflows = viewOf(metric)?.table.overflowCount ?? 0;
-        if (overflows > 0) failures.push(['max-series', metric.name, overflows]);
+        const { overflowCount = 0, expiredCount = 0 } = viewOf(metric)?.table ?? {};
+        if (overflowCount > 0) failures.push(['max-series', metric.name, overflowCount]);
+        if (expiredCount > 0) failures.push(['expired', metric.name, expiredCount]);
       }
     }
     this.sources = sources;
     this.failures = failures;
+  }
+
+  /** @type {import('../source/thread-mirror').OnEnded} */
+  #end(metric, row, isRemoved, defaults) {
+    if (++this.#endedCount <= this.skippedEndings) return;
+    const view = /** @type {import('../exposition/live-family').MetricView} */ (viewOf(metric));
+    if (!RetiredSource.keeps(view)) return;
+    const unread = Math.max(UNREAD_MILLISECONDS, view.table.maxIdleSeconds * 1000);
+    if (performance.now() - this.#readAt >= unread) return;
+    try {
+      const labels = Object.fromEntries(defaults);
+      const { source } = /** @type {any} */ (this.#endings.find(each => each.isRemoved === isRemoved));
+      source.totalsFor(view, labels).addRow(view, row, labels, 0);
+    } catch (error) {
+      this.#onUnreadable('merge', metric.name, error);
+    }
+  }
+
+  /** @returns {Source[]} the rows that have ended since the last capture */
+  #takeEndings() {
+    const endings = this.#endings.filter(({ source }) => !source.isEmpty);
+    if (endings.length > 0) this.#endings = newEndings();
+    return endings.flatMap(({ source, isRemoved }) => {
+      const ended = { batch: this.#endedCount, isRemoved };
+      return source.totals.flatMap(totals =>
+        totals.sources().map(own => ({ ...own, workerId: this.id, ended })),
+      );
+    });
   }
 
   /**
@@ -155,6 +199,10 @@ class ThreadSeries {
     if (digestOf !== undefined) this.#summaries.push({ source, digests, digestOf });
     return { ...source, pages };
   }
+}
+
+function newEndings() {
+  return [false, true].map(isRemoved => ({ isRemoved, source: new RetiredSource(() => 0) }));
 }
 
 /**

@@ -2,7 +2,9 @@
 
 // Runs in a member of a cluster or group. What its threads that have ended had counted becomes a part of
 // retired totals, which stay as long as the process: they are part of sums over several processes, and
-// Prometheus would take a sum that falls for a reset.
+// Prometheus would take a sum that falls for a reset. Rows of a metric with `maxIdleSeconds` end after that
+// time, as any rows of this process. Rows that end in a thread that lives end at once, in totals of their
+// own.
 //
 // Adding up many label sets takes long, so it is done in slices. Each row moves from the thread's table to
 // the totals in one step, so a page that is read meanwhile has it once.
@@ -10,6 +12,7 @@
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
 const { RetiredSource } = require('../store/retired-source');
 const { runThrough } = require('../event-loop/slices');
+const { debug } = require('../options/debug-log');
 
 const ROWS_PER_STEP = 64;
 
@@ -23,14 +26,55 @@ class EndedThreads {
   /** @type {WeakSet<object>} metrics of theirs that are */
   #merged = new WeakSet();
   #retired = new RetiredSource(() => performance.now());
+  /** Of threads that live. */
+  #endings = new RetiredSource(() => performance.now());
+  /** @type {import('../store/retired-totals').RetiredTotals[]} endings that no capture has followed yet */
+  #waiting = [];
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
     for (const mirror of this.mirrors) runThrough(mirror.read());
     const ended = this.mirrors.flatMap(({ registries }) => registries);
     const left = ended.map(registry => this.#remainderOf(registry));
-    if (this.#retired.isEmpty) return left;
-    return [...left, { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => this.#retired.metrics }];
+    for (const totals of this.#waiting.splice(0)) this.#end(totals, true);
+    for (const totals of this.#retired.totals) {
+      const { maxIdleSeconds } = totals.definition;
+      if (maxIdleSeconds > 0) runThrough(totals.expire(performance.now() - maxIdleSeconds * 1000));
+    }
+    const totals = [this.#retired, this.#endings].filter(source => !source.isEmpty);
+    return [
+      ...left,
+      ...totals.map(source => ({ [DEFAULT_LABELS]: {}, getMetricsAsArray: () => source.metrics })),
+    ];
+  }
+
+  /**
+   * Adds a row that has ended in a thread that lives.
+   *
+   * @type {import('../source/thread-mirror').OnEnded}
+   */
+  addRow = (metric, row, isRemoved, defaults) => {
+    const view = /** @type {MetricView} */ (viewOf(metric));
+    if (!RetiredSource.keeps(view)) return;
+    try {
+      const labels = Object.fromEntries(defaults);
+      const totals = this.#endings.totalsFor(view, labels);
+      totals.addRow(view, row, labels, performance.now());
+      this.#end(totals, isRemoved);
+    } catch (error) {
+      debug('a row of a thread is lost: %O', error);
+    }
+  };
+
+  /**
+   * @param {import('../store/retired-totals').RetiredTotals} totals
+   * @param {boolean} isRemoved
+   */
+  #end(totals, isRemoved) {
+    const { table } = totals;
+    // The next capture follows the table.
+    if (table.followers.length === 0) this.#waiting.push(totals);
+    else for (const row of [...table.liveRows()]) table.removeRow(row, !isRemoved);
   }
 
   /** @param {Mirror} mirror of a thread that has ended. merge() adds what it has to the totals */
@@ -78,22 +122,14 @@ class EndedThreads {
    * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all is in the totals
    */
   *#moveRows(view, defaults) {
-    const { name, help, type, aggregator, layout, windowed = false, maxIdleSeconds = 0, table } = view;
-    const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
-    const definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
-    const totals = this.#retired.totalsOf(definition, labelNames);
+    const { table } = view;
+    const totals = this.#retired.totalsFor(view, defaults);
     let count = 0;
     for (const row of table.liveRows()) {
       if (table.captures !== undefined) return false;
-      const labels = { ...defaults, ...table.labelsOf(row) };
-      const extras = {
-        start: table.starts && table.startAt(row),
-        centroids: view.digestOf?.(row).slices()[0]?.centroids(),
-        buckets: view.buckets?.read(row),
-      };
       // First: if there is no memory for one of them, the row is lost, and not there twice.
       table.removeRow(row);
-      totals.add(labels, table.pageOf(row), table.offsetOf(row), extras, performance.now());
+      totals.addRow(view, row, defaults, performance.now());
       if (++count % ROWS_PER_STEP === 0) yield;
     }
     totals.table.overflows += table.overflowCount;

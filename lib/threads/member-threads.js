@@ -32,15 +32,17 @@ class MemberThreads {
   share(record, parts) {
     let mirror = this.#mirrors.get(record.number);
     if (mirror === undefined) {
-      mirror = new ThreadMirror(number => record.hookOf(number));
+      mirror = new ThreadMirror(number => record.hookOf(number), this.#retired.addRow);
       this.#mirrors.set(record.number, mirror);
     }
     mirror.add(parts);
     void this.#readSoon();
   }
 
-  /** @param {ThreadRecord} record */
+  /** @param {ThreadRecord} record which is shown as another one. What has ended in it stays */
   forget({ number }) {
+    const mirror = this.#mirrors.get(number);
+    if (mirror !== undefined) runThrough(mirror.read());
     this.#mirrors.delete(number);
   }
 

@@ -76,12 +76,14 @@ class TablePublisher {
     if (this.#buckets !== undefined) this.#shareBuckets(this.#buckets);
     for (let row = 0; row < table.rowCount; row++) {
       this.#publishRow(row);
-      if (!table.isLive(row)) this.#log.append(RECORD.REMOVE, [this.number, row]);
+      if (!table.isLive(row)) this.#log.append(RECORD.REMOVE, [this.number, row, RECORD.BEFORE]);
     }
     if (table.live !== undefined) this.#log.append(RECORD.ORDER, [this.number, ...table.live]);
     const count = this.#numbers.shareOverflowCount(table);
     if (count !== undefined) this.#log.append(RECORD.OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.followers = [...table.followers, this];
+    // Of others, nothing is left when they are removed.
+    if (table.starts !== undefined) table.keepsRows = true;
     if (this.#digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
       this.#publishExemplar(row, column, slot.exemplar);
@@ -167,9 +169,13 @@ class TablePublisher {
     this.#guard(this.#onChanged);
   }
 
-  /** @param {number} row */
-  rowRemoved(row) {
-    this.#guard(() => this.#log.append(RECORD.REMOVE, [this.number, row]));
+  /**
+   * @param {number} row
+   * @param {boolean} isExpired
+   */
+  rowRemoved(row, isExpired) {
+    const how = isExpired ? RECORD.EXPIRED : RECORD.REMOVED;
+    this.#guard(() => this.#log.append(RECORD.REMOVE, [this.number, row, how]));
   }
 
   cleared() {

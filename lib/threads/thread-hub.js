@@ -306,8 +306,11 @@ class ThreadHub {
     }
     this.#show(record);
     for (let { former } = record; former !== undefined; former = former.former) {
+      // All that it had sent: rows may have ended in its log.
+      for (const message of messagesOf(/** @type {any} */ (former.channel))) this.#apply(former, message);
+      this.#send(former);
       this.#remove(former);
-      if (this.#isAggregated) this.#primary()?.sendThread('forgetThread', former.number);
+      this.#end(former, true);
       this.#members?.forget(former);
     }
     record.former = undefined;
@@ -342,7 +345,7 @@ class ThreadHub {
    * @param {ThreadParts} parts
    */
   #share(record, parts) {
-    if (this.#isAggregated) this.#primary()?.sendThread('share', record.number, parts);
+    if (this.#isAggregated) this.#primary()?.shareThread(record.number, parts);
     this.#members?.share(record, parts);
   }
 
@@ -372,11 +375,18 @@ class ThreadHub {
     if (!record.isPublished) this.#onPublished(record);
     this.#send(record);
     this.#remove(record);
-    if (this.#isAggregated) {
-      this.#ended.set(record.number, record);
-      this.#primary()?.retireThread(record.number);
-    }
+    this.#end(record, false);
     this.#members?.retire(record);
+  }
+
+  /**
+   * @param {ThreadRecord} record of a thread that has ended, or is shown with another one
+   * @param {boolean} isReplaced
+   */
+  #end(record, isReplaced) {
+    if (!this.#isAggregated) return;
+    this.#ended.set(record.number, record);
+    this.#primary()?.retireThread(record.number, isReplaced);
   }
 
   /** @param {ThreadRecord} record */

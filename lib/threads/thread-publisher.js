@@ -255,10 +255,11 @@ class ThreadPublisher {
       return;
     }
     const { table, layout, windowed = false } = view;
-    const { width, pageShift, labelNames } = table;
+    const { width, pageShift, labelNames, maxIdleSeconds } = table;
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
     const definition = {
       ...{ name, help, type, aggregator, windowed, replaces, labelNames, width, pageShift },
+      ...{ maxIdleSeconds, expiredCount: table.expiredCount },
       exemplarWidth: view.exemplars?.width ?? 0,
       // JSON has no infinity.
       maxBuckets: String(view.buckets?.maxBuckets),

@@ -477,13 +477,14 @@ describe('the metrics of a thread as its reader sees them', () => {
     trace('a', 'third');
     assert.equal(idOf(0), 'third');
     traced.remove({ kind: 'a' });
+    // In another row: the numbers of the former one may not have been read.
     traced.inc({ kind: 'a' });
-    assert.equal(idOf(0), undefined);
+    assert.deepEqual([0, 2].map(idOf), [undefined, undefined]);
     trace('a', 'fourth');
-    assert.equal(idOf(0), 'fourth');
+    assert.equal(idOf(2), 'fourth');
     t.mock.timers.setTime(1e11);
     trace('a', 'after the clock went back');
-    assert.equal(idOf(0), 'after the clock went back');
+    assert.equal(idOf(2), 'after the clock went back');
   });
 
   it('a hook that a metric gets after its registration is published', async () => {

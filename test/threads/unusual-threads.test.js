@@ -598,7 +598,7 @@ function definitionOf(fields) {
     layout: { kind: 'value', marks: [] },
     width: 1,
     pageShift: 0,
-    exemplarWidth: 0,
+    ...{ exemplarWidth: 0, maxIdleSeconds: 0, expiredCount: 0 },
     ...fields,
   });
 }

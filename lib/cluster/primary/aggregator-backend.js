@@ -10,7 +10,7 @@ const { debug } = require('../../options/debug-log');
 /**
  * Methods of the Aggregator that are called by name: those without a result, and those with one.
  *
- * @typedef {'answer' | 'discard' | 'retire' | 'share' | 'forgetThread'} Sent
+ * @typedef {'answer' | 'discard' | 'retire' | 'share'} Sent
  * @typedef {'render' | 'finish' | 'removeRetired' | 'deliverPush' | 'supersedePush' | 'close'} Requested
  */
 

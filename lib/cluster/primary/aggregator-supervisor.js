@@ -206,7 +206,11 @@ class AggregatorSupervisor {
   /** @type {import('../../aggregator/retirement').OnSaved} */
   #noteRetired(workerIds, totals) {
     this.#totals = totals;
-    for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.retired++;
+    for (const workerId of workerIds) {
+      const death = this.#retiring.get(workerId);
+      this.#retiring.delete(workerId);
+      if (death !== undefined && !death.isReplaced) this.retired++;
+    }
     for (const resolve of this.#onRetired.splice(0)) resolve();
     this.#events.onRetired?.(workerIds);
   }
@@ -214,7 +218,7 @@ class AggregatorSupervisor {
   /**
    * Sends an operation without a result. If no aggregator runs, there is nothing to send: see `onStarted`.
    *
-   * @param {'share' | 'forgetThread'} op
+   * @param {'share'} op
    * @param {...unknown} args
    */
   send(op, ...args) {

@@ -139,19 +139,21 @@ class ClusterPrimary {
   }
 
   /**
-   * Sends to the aggregator what a thread has shared, or that it is shown no more.
+   * Sends to the aggregator what a thread has shared.
    *
-   * @param {'share' | 'forgetThread'} op
    * @param {number} id the thread's
-   * @param {import('../../store/thread-series').ThreadParts} [parts]
+   * @param {import('../../store/thread-series').ThreadParts} parts
    */
-  sendThread(op, id, parts) {
-    this.#supervisor.send(op, id, parts);
+  shareThread(id, parts) {
+    this.#supervisor.send('share', id, parts);
   }
 
-  /** @param {number} id of a thread that has ended */
-  retireThread(id) {
-    this.#supervisor.retire(id, { isLastExpected: false });
+  /**
+   * @param {number} id of a thread that has ended
+   * @param {boolean} isReplaced whether it has another id from now on
+   */
+  retireThread(id, isReplaced) {
+    this.#supervisor.retire(id, { isLastExpected: false, isReplaced });
   }
 
   /**
