@@ -888,7 +888,7 @@ interface CurryCounter<T extends string> {
    * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
    * labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
    */
   curry<Bound extends LabelValues<T>>(
@@ -989,7 +989,7 @@ interface CurryGauge<T extends string> {
    * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
    * labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
    */
   curry<Bound extends LabelValues<T>>(labels: Bound & Only<T, Bound>): CurriedGauge<Exclude<T, keyof Bound>>;
@@ -1131,7 +1131,7 @@ interface CurryHistogram<T extends string> {
    * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
    * labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
    */
   curry<Bound extends LabelValues<T>>(
@@ -1243,7 +1243,7 @@ interface CurrySummary<T extends string> {
    * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
    * labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
    */
   curry<Bound extends LabelValues<T>>(

@@ -9,7 +9,7 @@ const PREFIX = 'prom_client_cluster_';
 // raise no alert. Those that are known start at 0.
 const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
 
-/** The stage at which workers count what is no failure: series that were idle. */
+/** A stage for what is not a failure: series that were idle. */
 const EXPIRED = 'expired';
 
 const SOURCE_CODES = ['magic', 'byte-order', 'version', 'end-mark', 'log', 'checksum', 'numbers'];

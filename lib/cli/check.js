@@ -42,7 +42,7 @@ async function check(address, write, { timeout = TIMEOUT } = {}) {
     write(`${families.length} metrics, ${problems.length} problems`);
     return problems.length === 0 ? 0 : 1;
   } catch (error) {
-    write(`${address}: this is no page of metrics. ${textOf(error).slice(0, MAX_LINE)}`);
+    write(`${address}: this is not a page of metrics. ${textOf(error).slice(0, MAX_LINE)}`);
     return 1;
   }
 }

@@ -163,8 +163,8 @@ class AggregatorRegistry extends Registry {
   /**
    * Where the metrics are aggregated. The self-metrics have the state of the workers, failures and refusals.
    *
-   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is no primary, and
-   *   in no group
+   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is not a primary,
+   *   and in no group
    */
   clusterState() {
     return (groupOfProcess() ?? primaryOfProcess())?.state();
@@ -201,7 +201,7 @@ class AggregatorRegistry extends Registry {
    *   for all series
    * @param {string} [name] of the metric, default all metrics
    * @returns {Promise<number>} how many there were
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if this process is not a primary
    */
   async removeMatching(labels, name) {

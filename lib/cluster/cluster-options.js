@@ -99,7 +99,7 @@ function fromEnvironment() {
 
 /**
  * @param {string} text
- * @returns {number | string} the text itself if it is no number, which is then refused
+ * @returns {number | string} the text itself if it is not a number; it is then refused
  */
 function millisecondsOf(text) {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;

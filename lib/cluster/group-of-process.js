@@ -122,7 +122,7 @@ function isSame(name, { directory }) {
   return require('./group/group-names').pathOfGroup(name) === directory;
 }
 
-/** A thread is no process of its own. */
+/** A thread is not a process of its own. */
 function isMainThread() {
   return require('node:worker_threads').isMainThread;
 }

@@ -107,7 +107,7 @@ function nativeExemplarsOf(exemplarAt, width, end) {
   };
 }
 
-/** Of most metrics without labels. To make a reader of nothing takes 8 % of the time of a small page. */
+/** For most metrics without labels: creating a reader for them takes 8 % of the time of a small page. */
 const NO_LABELS = { pairs: () => [], text: () => '' };
 
 /**

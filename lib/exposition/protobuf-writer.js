@@ -104,7 +104,7 @@ class ProtobufWriter {
    */
   begin(field) {
     this.#tag(field, LENGTH_DELIMITED);
-    // Of its length, which mostly is below 128.
+    // One byte for its length, which mostly is below 128.
     this.length++;
     return this.length;
   }

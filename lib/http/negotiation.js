@@ -88,7 +88,7 @@ function weightOf(contentType, ranges) {
     if (precision === -1 || !(isBinary ? hasAllOf(own, range) : isReadable(own, range))) continue;
     const isVersion = range.parameters.get('version') === own.parameters.get('version');
     const specificity = precision * 2 + (isVersion ? 1 : 0);
-    // NaN is no weight.
+    // NaN is not a weight.
     if (specificity < most || !(range.weight >= 0)) continue;
     result = specificity === most ? Math.max(result, range.weight) : range.weight;
     most = specificity;

@@ -18,7 +18,8 @@ const defaultColumnOf = newColumnFinder(DEFAULT_BUCKETS);
  * out: every histogram has that bucket.
  *
  * @param {readonly number[]} buckets numeric strings are bounds, too
- * @param {(buckets: readonly unknown[]) => void} onLeftOut called if a bound is left out, as it is no number
+ * @param {(buckets: readonly unknown[]) => void} onLeftOut called if a bound is left out because it is not a
+ *   number
  * @returns {readonly number[]}
  * @throws {TypeError} if it is not an array
  */

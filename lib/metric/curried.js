@@ -22,7 +22,7 @@ const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 /** So many values of a label have children of their own in each curried metric. */
 const MOST_METHODS = 255;
 
-/** That of a label which the program has added to `labelNames`, and has not used yet. */
+/** The dictionary of a label that the program has added to `labelNames`, and has not used yet. */
 const NO_VALUES = new LabelDictionary();
 
 /** Stands for the handle of a child: it must be bound for each call. */
@@ -98,9 +98,11 @@ class MethodByValue {
   #series;
   #create;
   #name;
-  /** Of the table. Methods end with it: a child that has lost its series may share the overflow series. */
+  /**
+   * That of the table; methods end with it: a child that has lost its series may share the overflow series.
+   */
   #generation = -1;
-  /** Of the table's index. */
+  /** Taken from the table's index. */
   #dictionary = NO_VALUES;
   /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
   #methods = [];
@@ -166,7 +168,7 @@ class MethodByValue {
  * @param {(metric: any, series: any) => Record<string, any>} createChild of the type
  * @param {Labels} [bound] are bound already
  * @returns {any}
- * @throws {TypeError} if it is no object of labels
+ * @throws {TypeError} if it is not an object of labels
  * @throws {Error} if a label is bound already, or is not one of `labelNames`
  */
 function curried(metric, labels, createChild, bound = NO_LABELS) {

@@ -131,7 +131,7 @@ class Gauge extends Metric {
    *
    * @param {Labels} labels
    * @returns {any} an object with recording methods, timers, `labels()`, `remove()`, `value()` and `curry()`
-   * @throws {TypeError} if it is no object of labels
+   * @throws {TypeError} if it is not an object of labels
    * @throws {Error} if a label is not one of `labelNames`
    */
   curry(labels) {

@@ -172,7 +172,7 @@ class Histogram extends Metric {
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
-   * @throws {TypeError} if it is no object of labels
+   * @throws {TypeError} if it is not an object of labels
    * @throws {Error} if a label is not one of `labelNames`
    */
   curry(labels) {
@@ -218,7 +218,7 @@ class Histogram extends Metric {
    * @param {Labels} [labels] all labels of the series
    * @returns {number} NaN if nothing was observed, or the quantile is NaN; -Infinity if it is below 0,
    *   Infinity if it is above 1
-   * @throws {TypeError} if the histogram is not a native one, or the labels are no object
+   * @throws {TypeError} if the histogram is not a native one, or the labels are not an object
    * @throws {Error} if a label is not one of `labelNames`
    */
   quantile(quantile, labels) {

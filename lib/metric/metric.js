@@ -193,7 +193,7 @@ class Metric {
     const table = tableOf(this);
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
-    // Of a counter.
+    // Counters have them.
     stateOf(this).totals?.remove(set);
   }
 
@@ -202,7 +202,7 @@ class Metric {
    *
    * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
    * @returns {number} how many there were
-   * @throws {TypeError} if it is no object: a value that is missing must not drop everything
+   * @throws {TypeError} if it is not an object: a value that is missing must not drop everything
    * @throws {Error} if a label is not one of `labelNames`
    */
   removeMatching(labels) {
@@ -220,7 +220,7 @@ class Metric {
    *
    * @param {Labels} [labels] all labels of the series
    * @returns {any} a number; of a histogram or summary `{count, sum}`; undefined if there is no such series
-   * @throws {TypeError} if the labels are no object
+   * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is not one of `labelNames`
    */
   value(labels) {

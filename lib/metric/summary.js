@@ -37,7 +37,7 @@ const SUMMARY_OPTIONS = new Set([
   ...['percentiles', 'maxAgeSeconds', 'ageBuckets', 'pruneAgedBuckets', 'compressCount'],
 ]);
 
-// Of each series. More than a day has seconds.
+// Maximum for each series. More than a day has seconds.
 const MAX_AGE_BUCKETS = 100_000;
 
 const SUM = 0;
@@ -173,7 +173,7 @@ class Summary extends Metric {
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
-   * @throws {TypeError} if it is no object of labels
+   * @throws {TypeError} if it is not an object of labels
    * @throws {Error} if a label is not one of `labelNames`
    */
   curry(labels) {
@@ -233,7 +233,7 @@ class Summary extends Metric {
 }
 
 /**
- * Leaves out what is no number. As in prom-client, 99 stands for the maximum.
+ * Leaves out what is not a number. As in prom-client, 99 stands for the maximum.
  *
  * @param {Summary & {percentiles: unknown}} summary
  */

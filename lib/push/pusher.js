@@ -50,7 +50,7 @@ class Pusher {
   #registry;
   /** Milliseconds. */
   #interval;
-  /** That of start(), if it was given one. */
+  /** The interval of start(), if it was given one. */
   #currentInterval;
   /** Whether the registry's metrics are aggregated elsewhere. */
   #isAggregated;

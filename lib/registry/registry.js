@@ -239,7 +239,8 @@ class Registry {
 
   /**
    * Sets the option `maxIdleSeconds` of the metrics that are created from now on with this registry as the
-   * first of their `registers`, unless they have that option themselves. It is no option of default metrics.
+   * first of their `registers`, unless they have that option themselves. It does not apply to default
+   * metrics.
    *
    * @param {number} seconds after which a series expires that nobody uses
    * @throws {RangeError} if it is not a positive finite number

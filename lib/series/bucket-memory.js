@@ -41,7 +41,7 @@ const NEGATIVE = 8;
 const PLACE = 0;
 const FIRST = 1;
 const LENGTH = 2;
-// Of the words of a head that only its replacement changes, see isWhole().
+// The place of the checksum of the words that change only when a head is replaced, see isWhole().
 const CHECK = 11;
 // A head in numbers.
 const ZERO_THRESHOLD = 6;
@@ -65,7 +65,7 @@ const NONE = 0;
 const HEADS = 0;
 const CHUNKS = 1;
 
-/** Of a directory: it grows by doubling. */
+/** Maximum length of a directory: it grows by doubling. */
 const MOST_LENGTH = 2 * MOST_CHUNKS;
 /** Far more than the first chunk of any schema. */
 const MOST_FIRST = 2 ** 16;

@@ -120,7 +120,7 @@ class LabelDictionary {
     /** The slot of a text is the upper bits of its digest times `multiplier`: what `shift` leaves of 32. */
     this.shift = 31;
     this.multiplier = 1;
-    /** Of the characters that a digest reads. */
+    /** Which characters of a text its digest reads. */
     this.places = 0;
   }
 

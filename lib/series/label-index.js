@@ -188,7 +188,7 @@ function numbersOf(value, position) {
  * @throws {TypeError} if one has no text
  */
 function plainLabels(labels) {
-  // What a program adds to Object.prototype is no label of a set that has no prototype either.
+  // What a program adds to Object.prototype is not a label.
   const plain = Object.create(null);
   for (const name in labels) {
     const value = labels[name];

@@ -116,7 +116,7 @@ const NATIVE = { ...HISTOGRAM, name: 'native', hasBuckets: true };
 /** In the order of their numbers in snapshots. */
 const KINDS = [VALUE, HISTOGRAM, SUMMARY, NATIVE];
 
-/** Of counters, gauges, and custom metric objects. */
+/** The layout of counters, gauges and custom metric objects. */
 const VALUE_LAYOUT = Object.freeze({ kind: VALUE.name, marks: Object.freeze([]) });
 
 /**

@@ -30,7 +30,7 @@ const MOST_CHUNKS = 2048;
 const NOTHING = Object.freeze({ indices: [], counts: [] });
 
 /**
- * Of a row without sparse buckets. Its zero threshold shows that it is that of a native histogram.
+ * The buckets of a row without sparse buckets. The zero threshold shows that its histogram is native.
  *
  * @type {Buckets}
  */

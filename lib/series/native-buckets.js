@@ -137,7 +137,7 @@ class NativeBuckets {
     return [this.#numbers, this.#pages];
   }
 
-  /** Of its memory. */
+  /** The size of its memory. */
   get byteLength() {
     return this.pagesByKind.flat().reduce((sum, { byteLength }) => sum + byteLength, 0);
   }

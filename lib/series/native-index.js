@@ -71,7 +71,7 @@ const BOUNDS = [
 // A mantissa has 52 bits: the upper 31 are compared first.
 const TOP_BITS = 31;
 const REST_BITS = 52 - TOP_BITS;
-/** Of each bound, and of one above them all. */
+/** One entry for each bound, and one above them all. */
 const tops = new Int32Array(BOUNDS.length + 1).fill(2 ** TOP_BITS - 1);
 const rests = new Float64Array(BOUNDS.length + 1).fill(Infinity);
 
@@ -127,7 +127,7 @@ function indexOf(value, schema) {
 function boundOf(index, schema) {
   if (schema < 0) return Math.min(2 ** (index << -schema), Number.MAX_VALUE);
   const fraction = BOUNDS[(index & ((1 << schema) - 1)) << (MAX_SCHEMA - schema)];
-  // The fraction is doubled first: 2^1024 is no number.
+  // The fraction is doubled first: 2^1024 is not finite.
   return Math.min(fraction * 2 * 2 ** (index >> schema), Number.MAX_VALUE);
 }
 

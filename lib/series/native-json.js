@@ -15,7 +15,7 @@ const DEFAULT_MAX_BUCKETS = 160;
 const MOST_FILLED = 2;
 
 /**
- * Of one series.
+ * The buckets of one series.
  *
  * @typedef {object} NativeJson
  * @property {Record<string, any>} labels

@@ -7,7 +7,7 @@
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4;
 
-/** Of numbers that are in one page, however many there are. */
+/** The shift for numbers that are in one page, however many there are. */
 const ONE_PAGE = 31;
 
 /**

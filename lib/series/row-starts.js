@@ -7,7 +7,7 @@ const { grown } = require('./row-array');
 
 const FEWEST_ROWS = 4;
 
-/** Of counts that are older than anybody knows. */
+/** The start of counts that are older than anybody knows. */
 const UNKNOWN = 0;
 
 /** The second is not known: a clock must be read. */

@@ -50,7 +50,7 @@ class SeriesLimit {
     for (const name in labels) if (!this.#index.positions.has(name)) return -1;
     if (this.row === NO_ROW) {
       const overflow = Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW]));
-      // What a program adds to Object.prototype is no label of it.
+      // What a program adds to Object.prototype is not a label.
       table.start(Object.setPrototypeOf(overflow, null));
       // Once more: the label set may be the overflow series itself.
       return table.locate(labels);

@@ -9,12 +9,12 @@ const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('../series/native-index');
 
 /** Schema and zero threshold. */
 const HEAD_BYTES = 9;
-/** Of a number up to MAX_SAFE_INTEGER. */
+/** Maximum length of a number up to MAX_SAFE_INTEGER. */
 const MOST_BYTES_OF_NUMBER = 8;
-/** Of the difference of two indices, and a count. */
+/** Maximum length of the difference of two indices, and a count. */
 const MOST_BYTES_OF_BUCKET = 4 + MOST_BYTES_OF_NUMBER;
 
-/** Of a row before its bytes: its version, its number, how many bytes there are. */
+/** Length of a row's head: its version, its number, how many bytes follow. */
 const INDEX_BYTES = 16;
 
 const CHUNK_BYTES = 16384;

@@ -1,12 +1,12 @@
 'use strict';
 
 // Finds random damage of a log and of what columns say of themselves: a disk that has lost a block, a file
-// that another program has changed. It is no protection against a process that lies. To check the numbers
+// that another program has changed. It does not protect against a process that lies. To check the numbers
 // themselves, too, would take a tenth of a capture.
 
 const zlib = require('node:zlib');
 
-/** That of no bytes, and of any bytes where Node.js has no crc32() (before 20.15). */
+/** The checksum of no bytes, and of all bytes where Node.js has no crc32() (before 20.15). */
 const NO_CHECKSUM = 0;
 
 /**

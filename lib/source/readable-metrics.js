@@ -1,7 +1,7 @@
 'use strict';
 
 // What can be read of a registry. Properties of a metric may be anything, a getter that throws, for example.
-// That costs the metric, and nothing else.
+// Only that metric is left out.
 
 const { VIEW } = require('../registry/metric-view');
 

@@ -59,7 +59,7 @@ const MAX_GROWTH = 3;
 class SourceLog {
   /** 24 hex digits. */
   name = '';
-  /** Of all bytes, as of the end of the last extend(). */
+  /** The checksum of all bytes, as of the end of the last extend(). */
   checksum = NO_CHECKSUM;
   /** The position up to which it is. */
   #checked = 0;

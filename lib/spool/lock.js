@@ -20,7 +20,7 @@ const { unref } = require('../event-loop/timers');
  */
 function hold(spool, { lock, stale, update }, onLost) {
   const { directory } = spool;
-  // That of an earlier thread, which has ended.
+  // An earlier thread's, which has ended.
   unlessMissing(() => fs.rmdirSync(path.join(directory, LOCK)));
   if (!lock) return renewLock(spool, update, onLost);
   // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in a

@@ -77,7 +77,7 @@ class ClusterFamily {
     this.definition = definition;
     this.#onLeftOut = onLeftOut;
     this.rows = new FamilyRows();
-    /** That of the last merge: its marks are those of all sources. */
+    /** The layout of the last merge, with the marks of all sources. */
     this.layout = definition.layout;
     this.#buckets = kindOf(this.layout).hasBuckets ? new (bucketsClass())() : undefined;
     this.#totals = new FamilyTotals(this.#quantiles, this.#buckets);

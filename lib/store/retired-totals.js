@@ -62,7 +62,7 @@ class RowDigest {
 const NO_OBSERVATIONS = new RowDigest(new Float64Array(0));
 
 class TotalsTable extends SeriesTable {
-  /** That of the sources. */
+  /** Overflows of the sources. */
   overflows = 0;
 
   get overflowCount() {

@@ -57,7 +57,7 @@ class TableSource {
   #view;
   #workerId;
   #defaults;
-  /** That of the table when its label sets were read. */
+  /** The table's epoch when its label sets were read. */
   #epoch = NaN;
   /** @type {any} of this epoch, as the next two */
   #labels;

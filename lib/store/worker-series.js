@@ -75,7 +75,7 @@ class WorkerSeries {
     this.isLast = false;
   }
 
-  /** That of the process, hex; '' if there is nothing. */
+  /** The incarnation of the process, hex; '' if there are no numbers. */
   get incarnation() {
     return this.#incarnation;
   }

@@ -43,7 +43,7 @@ async function samples(registry, name) {
  * @param {string | readonly string[]} [names] of metrics; default all of the registry
  * @returns {Promise<void>}
  * @throws {AssertionError} with the difference
- * @throws {TypeError} if `text` is no text
+ * @throws {TypeError} if `text` is not a string
  */
 async function assertMetrics(registry, text, names) {
   if (typeof text !== 'string') throw new TypeError(`assertMetrics() expected a text: ${inspect(text)}`);

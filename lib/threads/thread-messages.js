@@ -16,7 +16,7 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
-/** Of the shared memory of a thread in which the hub says that it listens on its channel: one integer. */
+/** Size of the memory in which the hub tells a thread that it listens on its channel: one integer. */
 const LISTENER_BYTES = 4;
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */

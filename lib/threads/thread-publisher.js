@@ -30,9 +30,9 @@ const HOOK_MILLISECONDS = 30_000;
  */
 const MOST_GROWTH = 4;
 const SPARE_BYTES = 4 * 2 ** 20;
-/** Of the record of a row without its labels. */
+/** Size of the record of a row without its labels. */
 const RECORD_BYTES = 24;
-/** Of each label: its integer, and a text. */
+/** Size of each label: its integer, and a text. */
 const LABEL_BYTES = 20;
 
 /** What a program may assign to a metric. */

@@ -55,12 +55,12 @@ it('check prints what promtool would say of a page', async t => {
   });
 });
 
-it('check says what is no page of metrics', async t => {
+it('check says what is not a page of metrics', async t => {
   const { status, lines } = await checked(
     await serve(t, (_, response) => response.end('<html>\n<body>Log in')),
   );
   assert.equal(status, 1);
-  assert.match(lines.join(), /this is no page of metrics\. .*<html>/);
+  assert.match(lines.join(), /this is not a page of metrics\. .*<html>/);
 });
 
 it('check has exit status 2 if there is no page, and says why', async t => {

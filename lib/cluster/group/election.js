@@ -41,7 +41,7 @@ const FRESHEN_MILLISECONDS = 3_600_000;
 class Election {
   #directory;
   #candidate;
-  /** Of this process; 0 until it listens. */
+  /** This process's id; 0 until it listens. */
   id = 0;
   /** @type {import('node:net').Server | undefined} */
   #server = undefined;

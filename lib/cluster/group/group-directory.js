@@ -15,7 +15,7 @@ const { removeDirectory } = require('../../spool/sweep');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 
-// Of numbers that are exact.
+// Fifteen digits at most, which are exact.
 const GENERATION = /^g([1-9][0-9]{0,14})$/;
 
 /** @typedef {import('./group-names').LeaderRecord} LeaderRecord */

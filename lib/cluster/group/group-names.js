@@ -15,7 +15,7 @@ const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
 const SOCKET = /^m([1-9][0-9]{0,9})$/;
 const LEADER = /^leader-([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
 
-/** Of 32 bits, as snapshots have room for. */
+/** 32 bits, the size of the field in snapshots. */
 const MAX_ID = 2 ** 32 - 1;
 
 /** @typedef {{id: number, pid: number}} LeaderRecord */

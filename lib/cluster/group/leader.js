@@ -195,7 +195,7 @@ class Leader {
         fallbacks: [],
         adopt: this.#adopt,
         groupFacts: () => this.facts,
-        // This includes a process that has just started and is no member yet.
+        // This includes a process that has just started and is not a member yet.
         isContinued: () => this.#directory.hasOthersThan(this.#id),
       };
       // The registries of this process are those of a member.

@@ -21,7 +21,7 @@ const MAX_UNSENT_BYTES = 2 ** 26;
 class SocketLink {
   #socket;
   #events;
-  /** Of a message that is not complete. */
+  /** The start of a message that is not complete. */
   #line = '';
   #hasEnded = false;
 

@@ -16,7 +16,7 @@ const DEFAULT_INTERVAL = 1000;
 // A shorter one, from a message, would keep the event loop busy.
 const SHORTEST_INTERVAL = 100;
 
-/** Of the event loop's time, that checkpoints may take by default. */
+/** Share of the event loop's time that checkpoints may take by default. */
 const MAX_SHARE = 0.001;
 
 /** @typedef {import('../../source/source').Source} Source */

@@ -39,7 +39,7 @@ const GRACE_MILLISECONDS = 3000;
 // A page of a million series has some 150 MB.
 const MAX_PAGE_BYTES = 2 ** 29;
 
-// Of all requests of this process: a process of a group may lose its link and get another one to the same
+// Counts all requests of this process: a process of a group may lose its link and get another one to the same
 // primary, which still answers what was requested before.
 let lastPageId = 0;
 

@@ -59,7 +59,7 @@ class SourceFiles {
    * @returns {ColumnsFile} empty
    */
   start(requestId) {
-    // Of a log that has gone on in memory only, the file would lack a part.
+    // If the log has grown in memory only, a part is missing in the file.
     const { log } = this.#source;
     if (log.start > (log.name === this.#log.name ? this.#log.length : 0)) log.restart();
     const name = columnsName(this.#workerId, requestId);

@@ -138,7 +138,7 @@ function requestCheckpoints(interval) {
  * @param {Format} format
  * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
  * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
- * @throws {Error} if this process is no worker, or its primary does not aggregate
+ * @throws {Error} if this process is not a worker, or its primary does not aggregate
  */
 async function clusterPage(format, timeout) {
   const { worker } = processState();

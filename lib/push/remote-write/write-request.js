@@ -58,11 +58,11 @@ let nextId = 1;
 /** What the versions have in common: a list of series, and the fields of samples and exemplars. */
 class WriteRequest {
   #fields;
-  /** Of the last sample, as the next one. */
+  /** When the series of the last sample began. */
   #began = NaN;
   /** @type {Uint8Array} */
   #times = STALE;
-  /** Of the series. */
+  /** Writes the series. */
   writer = new ProtobufWriter();
 
   /**

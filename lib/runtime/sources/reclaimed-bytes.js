@@ -15,7 +15,7 @@ const { kindOf } = require('./gc-kinds');
 const RECORDS_PER_WINDOW = 16;
 /** The budget. At 0.3 ms a record this is 0.3 % of a CPU. */
 const MILLISECONDS_PER_RECORD = 100;
-/** Of a record for an estimate, when the next one has come: that of a sample before counts half. */
+/** Weight of a record in an estimate once the next one has come: half after one window. */
 const WEIGHT_OF_OLDER = 0.5 ** (1 / RECORDS_PER_WINDOW);
 /**
  * The profiler pauses no longer than this, even after thousands of collections in one synchronous section.
