@@ -15,7 +15,7 @@ const EXPIRED = 'expired';
 const SOURCE_CODES = ['magic', 'byte-order', 'version', 'end-mark', 'log', 'checksum', 'numbers'];
 const FILE_CODES = ['ENOENT', 'EACCES', 'EFBIG', 'EINVAL', 'EIO', 'ELOOP', 'EMFILE', 'ENFILE', 'ENOMEM'];
 const REFUSED_REASONS = [
-  ...['answer', 'worker-error', 'primary', 'unknown'],
+  ...['answer', 'worker-error', 'unknown'],
   ...[...SOURCE_CODES, 'length', 'worker', 'incarnation', 'sequence'],
   ...FILE_CODES,
   ...[...SOURCE_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),

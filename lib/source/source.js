@@ -72,30 +72,22 @@ class Source {
    * @param {object} [options]
    * @param {(ahead: BlocksAhead) => void} [options.onProgress] called when the log has grown or a block is
    *   ready
-   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks must be
-   *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
-   *   newer numbers meanwhile: it drops what was copied or removed before
    * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
    *   were called that had to be waited for, by performance.now(); otherwise Infinity. What hooks have set
    *   may be as old
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { onProgress, onWaiting, capture } = {}) {
+  async prepare(timeout, { onProgress, capture } = {}) {
     warnOfOtherClients(this.registries());
     const ahead = capture && new BlocksAhead();
     await this.#inSlices(this.#preparation(viewsOf(this.#metrics()), ahead, onProgress));
     // Otherwise the capture would add to what the last slice holds the loop.
     await turn();
-    let started = this.#metricsByRegistry();
+    const started = this.#metricsByRegistry();
     const hooksBegan = performance.now();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
     if (unfinished === undefined) return ahead && this.#afterHooks(started, () => capture?.(ahead, Infinity));
-    let copies = this.#copiesWithout(unfinished.pending, true);
-    onWaiting?.(() => {
-      copies.end();
-      started = this.#metricsByRegistry();
-      copies = this.#copiesWithout(unfinished.pending, false);
-    });
+    const copies = this.#copiesWithout(unfinished.pending);
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
@@ -105,7 +97,6 @@ class Source {
       await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
     } finally {
       copies.end();
-      onWaiting?.(undefined);
     }
     this.#copies = copies;
     return this.#afterHooks(started, () => capture(ahead, hooksBegan));
@@ -150,14 +141,13 @@ class Source {
 
   /**
    * @param {ReadonlySet<any>} except metrics whose hooks have not ended
-   * @param {boolean} isTurnOfHooks whether this is the turn in which the others have
    * @returns {EarlyCopies}
    */
-  #copiesWithout(except, isTurnOfHooks) {
+  #copiesWithout(except) {
     const metrics = this.#metrics().flatMap(metric => {
       const view = viewOf(metric);
       if (view === undefined || except.has(metric)) return [];
-      return { view, hasHook: isTurnOfHooks && typeof metric.collect === 'function' };
+      return { view, hasHook: typeof metric.collect === 'function' };
     });
     return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
   }

@@ -103,19 +103,18 @@ describe('a native histogram in columns', () => {
 
   it('is as it was when the hooks were called that others wait for', async () => {
     const worker = nativeWorker();
-    const slow = new Gauge({ name: 'slow', help: 'h', registers: [worker.registry], collect: () => hook });
-    let end;
-    const hook = new Promise(resolve => (end = resolve));
-    slow.set(1);
+    const collect = () =>
+      new Promise(resolve =>
+        setImmediate(() => {
+          worker.histogram.reset();
+          worker.histogram.observe({ a: 'x' }, 1e6);
+          resolve();
+        }),
+      );
+    new Gauge({ name: 'slow', help: 'h', registers: [worker.registry], collect });
     worker.histogram.observe({ a: 'x' }, 3);
     const before = bucketsOf(worker.histogram);
     const snapshot = worker.source.prepare(1000, {
-      onWaiting: renew => {
-        if (renew === undefined) return;
-        worker.histogram.reset();
-        worker.histogram.observe({ a: 'x' }, 1e6);
-        end();
-      },
       capture: ahead => bytesOf(worker.source.captureWithLog(1, undefined, { ahead })),
     });
     const store = new ClusterStore();

@@ -12,6 +12,7 @@ const { debug } = require('../../options/debug-log');
 /**
  * @typedef {object} Link
  * @property {number} id of this member
+ * @property {boolean} [isDirect] whether messages are calls, so that bytes need not be text
  * @property {() => boolean} isConnected whether messages can reach the other side
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be

@@ -9,14 +9,12 @@ const { aggregators, customAggregators, plainMetric } = require('./json-aggregat
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
-const { OwnSource, OWN_ID } = require('./own-source');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
-const { countReason } = require('./reason-counts');
 const { primaryFacts } = require('./cluster-state');
-const { deathOf, isOnline } = require('./worker-record');
+const { WorkerRecord, deathOf, isOnline } = require('./worker-record');
 const { TEXT } = require('../../exposition/formats');
 const { unavailable } = require('../../registry/unavailable');
 const { debug, isDebugging } = require('../../options/debug-log');
@@ -60,7 +58,7 @@ class ClusterPrimary {
   #messages;
   #rounds;
   #durations = new ScrapeDurations();
-  /** @type {OwnSource | undefined} with `includePrimary` */
+  /** @type {WorkerRecord | undefined} with `includePrimary` */
   #own = undefined;
   #threads;
   /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
@@ -78,9 +76,11 @@ class ClusterPrimary {
    */
   constructor(cluster, options, registries, threads) {
     this.#threads = threads;
-    if (options.includePrimary)
-      this.#own = new OwnSource(registries, (...captured) => this.#onOwnCaptured(...captured));
-    else this.#leftOut = registries;
+    if (options.includePrimary) {
+      const { OwnWorker } = require('./own-worker');
+      const worker = new OwnWorker(registries, message => this.#messages.receive(own, message));
+      const own = (this.#own = new WorkerRecord(/** @type {any} */ (worker)));
+    } else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
       // Running workers learn where their last columns go, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
@@ -272,8 +272,7 @@ class ClusterPrimary {
 
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
   #onAggregatorLost() {
-    for (const record of this.#roster.all) record.position = undefined;
-    this.#own?.startAgain();
+    for (const record of this.#followed) record.position = undefined;
     // At once and not with the next scrape, because the numbers of a worker that dies until then would be
     // lost.
     if (this.#rounds.isCollecting) return;
@@ -284,21 +283,15 @@ class ClusterPrimary {
     for (const record of this.#roster.all) if (isOnline(record.worker)) this.#messages.welcome(record);
   }
 
-  /**
-   * @param {Buffer | undefined} bytes
-   * @param {boolean} isAnswer
-   * @param {number} hooksBegan
-   */
-  #onOwnCaptured(bytes, isAnswer, hooksBegan) {
-    if (bytes === undefined) countReason(this.#messages.refused, 'primary');
-    else this.#supervisor.answer({ workerId: OWN_ID, bytes });
-    if (isAnswer) this.#rounds.settle(OWN_ID, bytes !== undefined, hooksBegan);
+  /** @param {number} workerId */
+  #recordOf(workerId) {
+    return workerId === this.#own?.worker.id ? this.#own : this.#roster.get(workerId);
   }
 
   /** @returns {number[]} ids of those that can be asked now */
   #connected() {
     const workerIds = this.#roster.reachable().map(({ worker }) => worker.id);
-    if (this.#own !== undefined) workerIds.unshift(OWN_ID);
+    if (this.#own !== undefined) workerIds.unshift(this.#own.worker.id);
     return [...workerIds, ...(this.#threads?.hooked() ?? [])];
   }
 
@@ -308,8 +301,7 @@ class ClusterPrimary {
    * @returns {number} milliseconds to wait for it; 0 for not at all
    */
   #ask(workerId, timeout) {
-    if (workerId === OWN_ID) return this.#own?.ask(timeout) ?? 0;
-    const record = this.#roster.get(workerId);
+    const record = this.#recordOf(workerId);
     if (record === undefined) return this.#threads?.ask(workerId, timeout) ?? 0;
     return this.#requests.ask(record, timeout, this.#messages.fields);
   }
@@ -321,9 +313,9 @@ class ClusterPrimary {
   #giveUp(workerIds, waited) {
     this.#durations.collected(waited / 1000);
     for (const workerId of workerIds) {
-      if (workerId === OWN_ID) this.#own?.timeOut(waited);
-      else if (this.#threads !== undefined) this.#threads.timeOut(workerId, waited);
-      else this.#requests.timeOut(this.#roster.get(workerId));
+      const record = this.#recordOf(workerId);
+      if (record === undefined) this.#threads?.timeOut(workerId, waited);
+      else this.#requests.timeOut(record);
     }
   }
 
@@ -385,12 +377,12 @@ class ClusterPrimary {
       if (record !== undefined) record.overIpc = true;
     }
     const bad = new Map(badLogs);
-    for (const record of this.#roster.all) record.badLog = bad.get(record.worker.id);
     const positions = new Map(entries);
     const batches = new Map(ended);
     this.#isComplete = true;
     for (const record of this.#followed) {
       const { id } = record.worker;
+      record.badLog = bad.get(id);
       record.ended = batches.get(id);
       if (positions.has(id)) {
         record.position = positions.get(id);

@@ -27,6 +27,8 @@ const MAX_SOURCE_CHARACTERS = 2 ** 28;
  */
 function readAnswer({ metrics, source, reason, file, bytes, error }, workerId, requestId) {
   if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
+  // Of this process itself.
+  if (source instanceof Uint8Array) return { answer: { workerId, bytes: source } };
   if (typeof source === 'string' && source.length <= MAX_SOURCE_CHARACTERS)
     return { answer: { workerId, source }, overIpc: textOr(reason, 'unknown') };
   if (isColumnsNameOf(file, workerId, requestId)) {

@@ -6,6 +6,7 @@
 
 const path = require('node:path');
 const { Source } = require('../../source/source');
+const { joined } = require('../../source/byte-buffers');
 const { isOthers } = require('../../spool/safe-files');
 const { Checkpoints } = require('./checkpoints');
 const { SourceFiles } = require('./source-files');
@@ -100,7 +101,7 @@ class WorkerResponder {
           if (this.#newest !== request) return;
           this.#newest = undefined;
           this.#hooksBegan = hooksBegan;
-          if (file === undefined) this.#answerOverIpc(request, NO_DIRECTORY);
+          if (file === undefined) this.#answerOverIpc(request, NO_DIRECTORY, ahead);
           else this.#answerWithFile(request, file, ahead);
         },
       });
@@ -137,10 +138,15 @@ class WorkerResponder {
    *
    * @param {Request} request
    * @param {unknown} reason why no file was written
+   * @param {import('../../source/blocks-ahead').BlocksAhead} [ahead]
    */
-  #answerOverIpc({ requestId, known }, reason) {
+  #answerOverIpc({ requestId, known }, reason, ahead) {
     try {
-      this.#respond(requestId, inMessage(this.#source.captureWithLog(this.workerId, known), reason));
+      const source = timedSection('worker:capture', () =>
+        this.#source.captureWithLog(this.workerId, known, { ahead }),
+      );
+      const isDirect = this.#link.isDirect === true;
+      this.#respond(requestId, isDirect ? { source: joined(source.chunks) } : inMessage(source, reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
       this.#respondError(requestId, error);
