@@ -57,14 +57,16 @@ function liveFamily(view, defaultLabels) {
 function capturedFamily(view, defaultLabels) {
   const quantileValues = view.captureQuantiles?.();
   const exemplarAt = view.exemplars?.captured();
-  const bucketsAt = view.buckets?.captured();
-  return familyOf(view, view.table.captured(), { quantileValues, exemplarAt, bucketsAt }, defaultLabels);
+  const buckets = view.buckets?.captured();
+  const bucketsAt = buckets && buckets.read.bind(buckets);
+  const end = buckets && (() => (buckets.isOver = true));
+  return familyOf(view, view.table.captured(), { quantileValues, exemplarAt, bucketsAt, end }, defaultLabels);
 }
 
 /**
  * @param {MetricView} view
  * @param {SeriesTable | CapturedTable} table
- * @param {Pick<Family, 'quantileValues' | 'exemplarAt' | 'bucketsAt'>} readers
+ * @param {Pick<Family, 'quantileValues' | 'exemplarAt' | 'bucketsAt' | 'end'>} readers
  * @param {Record<string, unknown>} defaultLabels
  * @returns {Family}
  */
@@ -88,6 +90,7 @@ function familyOf({ name, help, type, layout, exemplars }, table, readers, defau
     quantileValues: readers.quantileValues,
     exemplarAt: readers.exemplarAt,
     bucketsAt: readers.bucketsAt,
+    end: readers.end,
     nativeExemplarsAt: exemplars && nativeExemplarsOf(readers.exemplarAt, table.width, exemplars.width),
     starts: table.starts === undefined ? undefined : table,
   };

@@ -153,16 +153,20 @@ async function writeInSlices(started, formats) {
   // Capturing a thousand metrics fills a slice.
   if (samples > AT_ONCE_SAMPLES) await turn();
   const bodies = [];
-  for (const { format: name, names } of formats) {
-    const expected = names === undefined ? samples : 0;
-    const shown = selectFamilies(families, names);
-    const bytes = LEAST_BYTES + expected * bytesPerSample;
-    const body = await runInSlices(renderBytes(shown, formatOf(name), bytes));
-    if (expected > AT_ONCE_SAMPLES) {
-      const seen = ((body.length - LEAST_BYTES) / samples) * HEADROOM;
-      bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
+  try {
+    for (const { format: name, names } of formats) {
+      const expected = names === undefined ? samples : 0;
+      const shown = selectFamilies(families, names);
+      const bytes = LEAST_BYTES + expected * bytesPerSample;
+      const body = await runInSlices(renderBytes(shown, formatOf(name), bytes));
+      if (expected > AT_ONCE_SAMPLES) {
+        const seen = ((body.length - LEAST_BYTES) / samples) * HEADROOM;
+        bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
+      }
+      bodies.push(body);
     }
-    bodies.push(body);
+  } finally {
+    for (const family of families) family.end?.();
   }
   await compact(started);
   return bodies;

@@ -6,6 +6,7 @@
 const { MIN_SCHEMA, indexOf } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting } = require('./merged-buckets');
 const { growPages } = require('./number-pages');
+const { CapturedBuckets } = require('./captured-buckets');
 const {
   VERSION,
   SCHEMA,
@@ -66,6 +67,8 @@ class NativeBuckets {
   /** @type {number[]} by size: the first free place, whose first word is the next */
   #free = [];
   #isShared = false;
+  /** @type {WeakRef<CapturedBuckets>[] | undefined} that may be read; undefined if there are none */
+  #captures = undefined;
   /** @type {SeriesTable | undefined} whose followers get new pages */
   #table = undefined;
 
@@ -88,6 +91,8 @@ class NativeBuckets {
    * @param {number} value finite
    */
   add(row, value) {
+    const isCaptured = this.#captures !== undefined;
+    if (isCaptured) this.#keep(HEADS, row >> HEAD_SHIFT);
     const words = this.#words[row >> HEAD_SHIFT];
     const numbers = this.#numbers[row >> HEAD_SHIFT];
     const first = (row & HEAD_MASK) * HEAD_NUMBERS;
@@ -101,7 +106,7 @@ class NativeBuckets {
     const index = indexOf(size, words[head + SCHEMA]);
     const side = head + (value < 0 ? NEGATIVE : POSITIVE);
     const chunk = (index >> CHUNK_SHIFT) - words[side + FIRST];
-    if (chunk >>> 0 < words[side + LENGTH]) {
+    if (chunk >>> 0 < words[side + LENGTH] && !isCaptured) {
       const directory = words[side + PLACE];
       const place = this.#pages[directory >> PAGE_SHIFT][(directory & PAGE_MASK) + chunk];
       const page = this.#pages[place >> PAGE_SHIFT];
@@ -158,14 +163,36 @@ class NativeBuckets {
   /**
    * The buckets as they are now, to be read later.
    *
-   * @returns {(row: number) => Buckets}
+   * @returns {CapturedBuckets} `isOver` is to be set as soon as nobody will read it
    */
   captured() {
-    const copy = new NativeBuckets(this);
-    copy.#numbers = this.#numbers.map(page => page.slice());
-    copy.#words = copy.#numbers.map(wordsOf);
-    copy.#pages = this.#pages.map(page => page.slice());
-    return row => copy.read(row);
+    const capture = new CapturedBuckets(this.memory);
+    // Weak, because not every reader gets to its end.
+    this.#captures = [...(this.#captures ?? []), new WeakRef(capture)];
+    return capture;
+  }
+
+  /**
+   * To be called before a page changes.
+   *
+   * @param {number} kind
+   * @param {number} number of the page
+   */
+  #keep(kind, number) {
+    if (this.#captures === undefined) return;
+    const page = kind === HEADS ? this.#numbers[number] : this.#pages[number];
+    const captures = this.#captures.filter(capture => capture.deref()?.isOver === false);
+    for (const capture of captures) capture.deref()?.keep(kind, page, number);
+    this.#captures = captures.length === 0 ? undefined : captures;
+  }
+
+  /**
+   * @param {number} place
+   * @returns {Int32Array} its page, of which something in use is about to change
+   */
+  #changingPage(place) {
+    this.#keep(CHUNKS, place >> PAGE_SHIFT);
+    return this.#pages[place >> PAGE_SHIFT];
   }
 
   /**
@@ -194,6 +221,7 @@ class NativeBuckets {
    */
   clear(row) {
     this.#start(row);
+    this.#keep(HEADS, row >> HEAD_SHIFT);
     const { words, numbers, at } = this.#headOf(row);
     const isEmpty = words[at + POPULATED] === 0 && numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0;
     // A new row is so: to write it takes most of the time of a new label set.
@@ -290,7 +318,7 @@ class NativeBuckets {
       this.#addCount(head, side, lowered(index, schema - words[at + SCHEMA]), count);
       return;
     }
-    const page = this.#pages[place >> PAGE_SHIFT];
+    const page = this.#changingPage(place);
     const slot = place & PAGE_MASK;
     const isWide = words[at + IS_WIDE] !== 0;
     const before = (page[slot] >>> 0) + (isWide ? (page[slot + CHUNK] >>> 0) * TWO_32 : 0);
@@ -361,7 +389,7 @@ class NativeBuckets {
     if ((number - words[at + FIRST]) >>> 0 >= words[at + LENGTH] && !this.#extend(head, side, number))
       return NONE;
     const directory = words[at + PLACE];
-    const page = this.#pages[directory >> PAGE_SHIFT];
+    const page = this.#changingPage(directory);
     const entry = (directory & PAGE_MASK) + number - words[at + FIRST];
     // A reader sees the chunk when it is empty, not what its memory had before.
     if (page[entry] === 0) Atomics.store(page, entry, this.#allocate(chunkSize(words[head.at + IS_WIDE])));
@@ -440,7 +468,7 @@ class NativeBuckets {
    * @param {number} size
    */
   #release(place, size) {
-    this.#pages[place >> PAGE_SHIFT][place & PAGE_MASK] = this.#free[size] ?? 0;
+    this.#changingPage(place)[place & PAGE_MASK] = this.#free[size] ?? 0;
     this.#free[size] = place;
   }
 

@@ -104,10 +104,47 @@ it('buckets live, move and are cleared as their rows', () => {
   buckets.add(1, 4);
   assert.deepEqual(buckets.read(1).positive, { indices: [0, 16], counts: [1, 2] });
   assert.deepEqual(buckets.read(0).positive.counts, [1]);
-  assert.deepEqual(captured(0).positive, { indices: [0], counts: [1] });
+  assert.deepEqual(captured.read(0).positive, { indices: [0], counts: [1] });
   buckets.clear(1);
   assert.equal(countOf(buckets.read(1)), 0);
   assert.equal(countOf(buckets.read(4000)), 0);
+});
+
+it('what was captured stays as it was, whatever happens to the rows meanwhile', () => {
+  const value = fc.oneof(
+    fc.double({ min: -1e4, max: 1e4, noNaN: true }),
+    fc.constantFrom(0, 3, 3, 1e-300, 1e300),
+  );
+  const step = fc.oneof(
+    fc.record({ what: fc.constant('add'), row: fc.nat(9), value }),
+    fc.record({ what: fc.constantFrom('capture', 'end', 'clear', 'move', 'start'), row: fc.nat(9) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 100, size: 'max' }), steps => {
+      const buckets = bucketsOf({ maxBuckets: 20 }, [3, 3]);
+      // Needs more than 32 bits after three more.
+      const [page] = buckets.memory.pages;
+      page[page.lastIndexOf(2)] = -3;
+      let rows = 10;
+      for (let row = 1; row < rows; row++) buckets.rowStarted(row);
+      const all = reader => Array.from({ length: 10 }, (_, row) => reader.read(row));
+      const captures = [];
+      for (const { what, row, value: added } of steps) {
+        if (what === 'add') buckets.add(row, added);
+        else if (what === 'capture') captures.push({ capture: buckets.captured(), expected: all(buckets) });
+        else if (what === 'end') captures.splice(row, 1).forEach(each => (each.capture.isOver = true));
+        else if (what === 'clear') buckets.clear(row);
+        else if (what === 'start') buckets.rowStarted(rows++);
+        else {
+          const move = buckets.startMove();
+          for (let old = 0; old < 10; old++) move.copy(old, (old + row) % 10);
+          move.finish((rows = 10));
+        }
+        for (const { capture, expected } of captures) assert.deepEqual(all(capture), expected);
+      }
+    }),
+    { numRuns: 200 },
+  );
 });
 
 it('buckets move also if those of the first row are far apart', () => {
