@@ -150,7 +150,7 @@ function aboutSockets() {
     if (path.isAbsolute(place) && whyNotWritable(place) === undefined)
       return { state: 'ok', text: `${place} has room for sockets of groups` };
     const limit = 'the path of a socket has at most 107 bytes on Linux, 103 on macOS';
-    return { state: 'todo', text: `No directory is there for the sockets of groups: ${limit}. Set TMPDIR` };
+    return { state: 'todo', text: `There is no directory for the sockets of groups: ${limit}. Set TMPDIR` };
   } catch (error) {
     return { state: 'todo', text: `PROM_CLIENT_CLUSTER_GROUP: ${textOf(error)}` };
   }

@@ -185,7 +185,7 @@ class AggregatorRegistry extends Registry {
     const primary = primaryOfProcess();
     if (primary?.isAlone) return 'There are no metrics: this process has no workers, and none of its own.';
     if (primary === undefined && clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
-    return 'There are no metrics: no worker is running, and none has left any.';
+    return 'There are no metrics: no worker is running, and no dead worker has left any.';
   }
 
   /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */

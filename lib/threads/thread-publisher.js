@@ -158,7 +158,7 @@ class ThreadPublisher {
 
   /** @param {unknown} error */
   #fail(error) {
-    debug('this thread takes no part any more: %O', error);
+    debug('this thread has left the page of all threads: %O', error);
     warnOfMissing(error);
     process.removeListener('exit', this.#onExit);
     try {
@@ -408,7 +408,7 @@ class ThreadPublisher {
  * @param {unknown} error
  */
 function warnOfMissing(error) {
-  warnOnce('thread', `This thread takes no part in the page of all threads: ${String(error)}`);
+  warnOnce('thread', `This thread's metrics are missing on the page of all threads: ${String(error)}`);
 }
 
 /**

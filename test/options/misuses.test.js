@@ -133,7 +133,7 @@ const METRICS = [
       $.cleanUps.push(() => $.client.AggregatorRegistry.setRegistries($.client.register));
       await aggregator.clusterMetrics();
     },
-    { warns: /^The metric 'averaged' is missing in the cluster's metrics: `aggregators` of the primary has no function/ }],
+    { warns: /^The metric 'averaged' is missing in the cluster's metrics: the primary's `aggregators` lack its aggregator/ }],
   ['registers: a registry', $ => $.counter({ registers: $.registry }), { throws: /^TypeError: registers must be an array: Registry/ }],
   ['register instead of registers',
     $ => $.counter({ registers: [], register: $.registry }), { warns: /`register`: did you mean `registers`\?/ }],

@@ -434,7 +434,9 @@ describe('the metrics of a thread as its reader sees them', () => {
     await registry.shutdown();
     assert.deepEqual(
       warnings.mock.calls.map(({ arguments: [text] }) => text),
-      ['This thread takes no part in the page of all threads: RangeError: Array buffer allocation failed'],
+      [
+        "This thread's metrics are missing on the page of all threads: RangeError: Array buffer allocation failed",
+      ],
     );
   });
 

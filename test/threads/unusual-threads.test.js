@@ -106,7 +106,7 @@ describe('unusual threads', () => {
     thread.on('message', message => received.push(message));
     await once(thread, 'exit');
     assert.deepEqual(received.sort(), [
-      'This thread takes no part in the page of all threads: ReferenceError: SharedArrayBuffer is not defined',
+      "This thread's metrics are missing on the page of all threads: ReferenceError: SharedArrayBuffer is not defined",
       [{ value: 1, labels: { kind: 'a' } }],
     ]);
     assert.deepEqual(await jobs(), {});
@@ -141,7 +141,7 @@ describe('unusual threads', () => {
   it('a thread of a thread that is terminated leaves its counts', { skip: noTasks }, async () => {
     const inner = `${PRELUDE} counter.inc({ kind: 'inner' }, 5); new Gauge({ name: 'busy', help: 'h' }).set(1);
       parentPort.postMessage('ready'); ${STAYS}`;
-    // The outer thread takes no part, and another inner thread stays.
+    // The outer thread has not joined, and another inner thread stays.
     const outer = new Worker(
       `const { parentPort, Worker } = require('node:worker_threads');
       const code = ${JSON.stringify(inner)};

@@ -334,7 +334,7 @@ class ClusterPrimary {
     const reason =
       error === undefined
         ? 'No worker has answered in time. Do the workers load prom-client-cluster?'
-        : 'No worker has sent its metrics: answers were errors.';
+        : 'No worker has sent its metrics: all answers were errors.';
     return unavailable(error ?? 'Operation timed out.', reason, error === undefined ? 'TIMEOUT' : undefined);
   }
 
@@ -403,7 +403,7 @@ function warnOfUnknownAggregator(failures) {
   const name = inspect(failure.metric);
   warnOnce(
     'aggregator',
-    `The metric ${name} is missing in the cluster's metrics: \`aggregators\` of the primary has no function of its aggregator's name, or that returns no metric`,
+    `The metric ${name} is missing in the cluster's metrics: the primary's \`aggregators\` lack its aggregator, or that returns no metric`,
   );
 }
 
