@@ -57,7 +57,7 @@ function loads() {
 
 /** What programs without native histograms do not load. */
 const OF_NATIVE =
-  /(native-(histogram|index|json|buckets)|(merged|mirror|family)-buckets|bucket-(rows|encoder|memory))(-message)?$/;
+  /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))(-message)?$/;
 
 describe('layout of lib/', () => {
   const all = loads();
