@@ -31,7 +31,7 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  *   summary
  * @property {import('../series/native-buckets').NativeBuckets} [buckets] of a native histogram
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
- * @property {number} [maxIdleSeconds] after which a row leaves that nobody touches
+ * @property {number} [maxIdleSeconds] after which a row expires that nobody uses; default that of the table
  * @property {import('../source/extras').Ended} [ended] if these rows have ended
  * @property {import('../source/columns-encoder').TableNumbers} [numbers] what a snapshot has in place of the
  *   table's, and without anything else of the rows

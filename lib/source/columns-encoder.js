@@ -36,7 +36,6 @@ const {
  * @property {TableNumbers} [numbers] a copy of those of the view's table, if they were copied
  * @property {(import('./extras').ExtraBlock | undefined)[]} [extras] in the order of EXTRAS
  * @property {string} [json] from stringifyJson()
- * @property {import('./extras').Ended} [ended] if these rows have ended
  */
 
 /**
@@ -142,14 +141,14 @@ function writeNumbers(writer, columns, capture, log, ahead) {
       writer.uint32(hasBuckets ? SPARSE_ENTRY : TABLE_ENTRY);
       writer.uint32(entry.defaults);
       writer.uint32(log.numberOf(view));
-      writer.uint32(endedNumber(entry.ended));
+      writer.uint32(endedNumber(view.ended));
       writeColumns(writer, columns, entry.numbers ?? view.table);
       writeExtras(writer, columns, entry, hasBuckets ? SPARSE_KINDS : COMMON_KINDS, aheadOf);
     }
   });
 }
 
-/** @param {import('./extras').Ended} [ended] */
+/** @param {MetricView['ended']} ended */
 function endedNumber(ended) {
   return ended === undefined ? 0 : ended.batch * 2 + (ended.isRemoved ? 1 : 0);
 }

@@ -25,6 +25,8 @@ class EarlyCopies {
    */
   constructor(metrics, extrasOf) {
     this.#extrasOf = extrasOf;
+    /** The last batch of ended rows that was closed when they were begun. */
+    this.closedBatch = 0;
     timedSection('worker:copy', () => {
       for (const { view, hasHook } of metrics) {
         const { table } = view;

@@ -14,6 +14,12 @@ const MAX_NAME_CHARACTERS = 1000;
 /** The stage of `collect` hooks. */
 const COLLECT = 'collect';
 
+/** The stage of series whose counts were dropped after they had ended, because nobody had asked for them. */
+const ENDED = 'ended';
+
+/** The stage of series that have expired: the same counts, but no failures. */
+const EXPIRED = 'expired';
+
 /** The stage of failures that are counted together. */
 const OTHER = 'other';
 
@@ -42,13 +48,14 @@ class FailureCounts {
    */
   add(stage, name, count = 1) {
     const key = `${stage} ${name}`;
+    const isRest = name === '' && (stage === OTHER || stage === EXPIRED);
     const failure = this.#counts.get(key);
     if (failure !== undefined) {
       failure[2] += count;
-    } else if (this.#counts.size < MAX_KINDS || (stage === OTHER && name === '')) {
+    } else if (this.#counts.size < MAX_KINDS || isRest) {
       this.#counts.set(key, [stage, name, count]);
     } else {
-      this.add(OTHER, '', count);
+      this.add(stage === EXPIRED ? EXPIRED : OTHER, '', count);
     }
   }
 }
@@ -78,4 +85,4 @@ function readFailures(reader) {
   });
 }
 
-module.exports = { COLLECT, FailureCounts, writeFailures, readFailures };
+module.exports = { COLLECT, ENDED, EXPIRED, FailureCounts, writeFailures, readFailures };

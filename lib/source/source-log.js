@@ -69,10 +69,17 @@ class SourceLog {
   /** How many metrics have been numbered. */
   #numbers = 0;
   #passes = 0;
+  /** How many of them were rows that have ended. */
+  #endedNumbers = 0;
   /** Bytes when all had been written for the first time; 0 before that. */
   #firstLength = 0;
+  #onDefined;
 
-  constructor() {
+  /** @param {(view: MetricView) => void} [onDefined] called when a metric has got a number */
+  constructor(onDefined = () => {}) {
+    this.#onDefined = onDefined;
+    /** Rises when metrics are gone. */
+    this.losses = 0;
     this.restart();
   }
 
@@ -83,7 +90,8 @@ class SourceLog {
     this.#checked = 0;
     this.#writer = new ByteWriter(16384);
     this.#metrics.clear();
-    this.#numbers = this.#firstLength = 0;
+    this.#numbers = this.#endedNumbers = this.#firstLength = 0;
+    this.losses++;
     this.#write(writer => {
       writer.bytes(LOG_MAGIC);
       writer.uint32(BYTE_ORDER);
@@ -100,6 +108,14 @@ class SourceLog {
   /** The position of the first byte that is in memory. */
   get start() {
     return this.#writer.start;
+  }
+
+  /**
+   * @param {MetricView['table']} table
+   * @returns {boolean} whether it is that of a metric that the last extend() had
+   */
+  has(table) {
+    return this.#metrics.has(table);
   }
 
   /**
@@ -121,17 +137,22 @@ class SourceLog {
     const pass = ++this.#passes;
     startsAreRead();
     for (const view of views) yield* this.#extendBy(view, pass);
-    for (const metric of this.#metrics.values()) if (metric.pass < pass) this.#drop(metric);
+    for (const metric of this.#metrics.values()) {
+      if (metric.pass >= pass) continue;
+      this.#drop(metric);
+      if (metric.view.ended === undefined) this.losses++;
+    }
     this.#updateChecksum();
     this.#firstLength ||= this.length;
   }
 
   /**
-   * @param {number} metrics how many there are
+   * @param {number} metrics how many there are, without rows that have ended: these come and go
    * @returns {boolean} whether most of the log may be about what is gone
    */
   isMostlyGone(metrics) {
-    if (this.#numbers > FEW_METRICS && metrics * 2 < this.#numbers) return true;
+    const numbers = this.#numbers - this.#endedNumbers;
+    if (numbers > FEW_METRICS && metrics * 2 < numbers) return true;
     return this.length > SHORT_LOG_BYTES && this.length > this.#firstLength * MAX_GROWTH;
   }
 
@@ -195,6 +216,7 @@ class SourceLog {
     const { table } = view;
     const { labelNames, epoch: tableEpoch } = table;
     const number = this.#numbers++;
+    if (view.ended !== undefined) this.#endedNumbers++;
     const values = labelNames.map(() => 1);
     // Lists the properties: with `...`, each object has a hidden class of its own, and a capture of a
     // thousand metrics takes three times as long.
@@ -212,6 +234,7 @@ class SourceLog {
     };
     this.#metrics.set(table, metric);
     this.#write(writer => writeDefinition(writer, metric));
+    this.#onDefined(view);
     return metric;
   }
 
@@ -276,7 +299,7 @@ function writeDefinition(writer, { number, labelNames, view }) {
   writer.uint32(KINDS.indexOf(kindOf(layout)));
   writer.list([...layout.marks], mark => writer.float64(Number(mark)));
   writer.uint32(view.windowed ? 1 : 0);
-  writer.float64(view.maxIdleSeconds ?? 0);
+  writer.float64(view.maxIdleSeconds ?? view.table.maxIdleSeconds);
   writer.list(labelNames, labelName => writer.string(labelName));
 }
 
@@ -359,8 +382,7 @@ function isOutdated({ tableEpoch, view: before }, view) {
     before.name !== view.name ||
     before.help !== view.help ||
     before.type !== view.type ||
-    before.aggregator !== view.aggregator ||
-    before.maxIdleSeconds !== view.maxIdleSeconds
+    before.aggregator !== view.aggregator
   );
 }
 

@@ -13,6 +13,7 @@ const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
+const { EndedRows } = require('./ended-rows');
 const { readableMetrics } = require('./readable-metrics');
 const { warnOfOtherClients } = require('../registry/other-clients');
 const { distinctMetrics } = require('../registry/distinct-metrics');
@@ -20,7 +21,7 @@ const { readableDefaults } = require('../registry/readable-defaults');
 const { timedSection } = require('../event-loop/timed-section');
 const { runInSlices, runThrough, turn } = require('../event-loop/slices');
 const { encodeColumns } = require('./columns-encoder');
-const { FailureCounts, COLLECT } = require('./failure-counts');
+const { FailureCounts, COLLECT, ENDED, EXPIRED } = require('./failure-counts');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 const { warnOnce } = require('../options/warnings');
@@ -51,13 +52,32 @@ class Source {
    *   hook may remove metrics, and prom-client shows those, too
    */
   #started = undefined;
+  #ended = new EndedRows();
+  /** How many losses the log had when the metrics of ended rows were looked at last. */
+  #seenLosses = 0;
 
-  /** @param {() => Iterable<any>} registries called at each capture */
-  constructor(registries) {
+  /**
+   * @param {() => Iterable<any>} registries called at each capture
+   * @param {{keepsEnded?: boolean}} [options] whether captures offer what rows had counted that have ended,
+   *   until asked() is told that the reader has it; default true
+   */
+  constructor(registries, { keepsEnded = true } = {}) {
     this.registries = registries;
-    this.log = new SourceLog();
+    this.log = new SourceLog(keepsEnded ? view => this.#ended.follow(view) : undefined);
     /** For how many milliseconds preparations have held the event loop so far. */
     this.spent = 0;
+  }
+
+  /**
+   * The reader asks for a capture.
+   *
+   * @param {unknown} saved the number of the last batch of ended rows that it has, from a message
+   */
+  asked(saved) {
+    for (const [name, rows] of this.#ended.asked(saved)) {
+      debug('%d ended series of %s were dropped, because nobody had asked for them', rows, name);
+      this.#failures.add(ENDED, name.slice(0, MAX_NAME_LENGTH), rows);
+    }
   }
 
   /**
@@ -80,7 +100,8 @@ class Source {
   async prepare(timeout, { onProgress, capture } = {}) {
     warnOfOtherClients(this.registries());
     const ahead = capture && new BlocksAhead();
-    await this.#inSlices(this.#preparation(viewsOf(this.#metrics()), ahead, onProgress));
+    this.#ended.close();
+    await this.#inSlices(this.#preparation(this.#views(), ahead, onProgress));
     // Otherwise the capture would add to what the last slice holds the loop.
     await turn();
     const started = this.#metricsByRegistry();
@@ -90,7 +111,7 @@ class Source {
     const copies = this.#copiesWithout(unfinished.pending);
     try {
       await unfinished.ended;
-      const current = viewsOf(this.#metrics());
+      const current = this.#views();
       await this.#inSlices(this.#encodeChanged(current, false));
       if (ahead === undefined || capture === undefined) return undefined;
       // What the hooks have added.
@@ -149,7 +170,10 @@ class Source {
       if (view === undefined || except.has(metric)) return [];
       return { view, hasHook: typeof metric.collect === 'function' };
     });
-    return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
+    const copies = new EarlyCopies(metrics, view => this.#extrasOf(view, true));
+    // Those before it are in no copy.
+    copies.closedBatch = this.#ended.close();
+    return copies;
   }
 
   /**
@@ -169,7 +193,8 @@ class Source {
     const lists = buckets === undefined ? [views] : views.map(view => [view]);
     const blocks = lists.flatMap(list => encoders.flatMap(encoder => encoder.unchanging?.(list) ?? []));
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
-    if (this.log.isMostlyGone(views.length)) this.log.restart();
+    const { length } = views.filter(({ ended }) => ended === undefined);
+    if (this.log.isMostlyGone(length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
     // What was observed meanwhile would be left to the capture.
     yield* this.#encodeBuckets(views, false);
@@ -211,8 +236,6 @@ class Source {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
-    /** @type {MetricView[]} */
-    const views = [];
     const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
     for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
@@ -222,14 +245,14 @@ class Source {
           const isCurrent = isLast || typeof metric.collect === 'function';
           // Not spread into a new object, which takes V8 2 µs instead of 0.1.
           const { numbers, extras } = this.#numbersOf(view, isCurrent);
-          entries.push({ defaults, view, numbers, extras, ended: view.ended });
-          views.push(view);
+          entries.push({ defaults, view, numbers, extras });
           continue;
         }
         const json = this.#customMetrics.jsonOf(metric);
         if (json !== undefined) entries.push({ defaults, json });
       }
     }
+    this.#addEnded(entries);
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -237,11 +260,31 @@ class Source {
       capturedAt: Date.now(),
       defaultLabels,
       entries,
-      failures: [...this.#failures.entries, ...overflows(entries)],
+      failures: [...this.#failures.entries, ...tableCounts(entries)],
       isLast,
     };
-    runThrough(this.log.extend(views));
+    runThrough(this.log.extend(entries.flatMap(({ view }) => view ?? [])));
+    if (this.#seenLosses !== this.log.losses) {
+      this.#seenLosses = this.log.losses;
+      this.#ended.keep(table => this.log.has(table));
+    }
     return encodeColumns(capture, this.log, ahead);
+  }
+
+  /**
+   * Adds entries of rows that have ended, with the default labels that their metrics have.
+   *
+   * @param {CaptureEntry[]} entries of all metrics
+   */
+  #addEnded(entries) {
+    // Last, because reading a metric may remove what has aged. If it is shown as it was when it was copied,
+    // the rows that have ended since follow in the next capture.
+    this.#ended.close(table => this.#copyOf(table) !== undefined);
+    if (this.#ended.isEmpty) return;
+    for (const { defaults, view } of [...entries]) {
+      for (const ended of view === undefined ? [] : this.#ended.viewsOf(view.table))
+        entries.push({ defaults, view: ended, ...this.#extrasOf(ended, true) });
+    }
   }
 
   /**
@@ -276,13 +319,23 @@ class Source {
   }
 
   /**
+   * @param {import('../series/series-table').SeriesTable} table
+   * @returns {ReturnType<EarlyCopies['of']>} undefined also if rows of the copy are offered as ended already
+   */
+  #copyOf(table) {
+    const copies = this.#copies;
+    const isOffered = copies !== undefined && this.#ended.hasClosedSince(table, copies.closedBatch);
+    return isOffered ? undefined : copies?.of(table);
+  }
+
+  /**
    * @param {MetricView} view
    * @param {boolean} isCurrent see #extrasOf()
    * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
    */
   #numbersOf(view, isCurrent) {
     const { numbers } = view;
-    return numbers ? { numbers } : (this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent));
+    return numbers ? { numbers } : (this.#copyOf(view.table) ?? this.#extrasOf(view, isCurrent));
   }
 
   /**
@@ -361,6 +414,14 @@ class Source {
   #metrics() {
     return [...new Set([...this.#metricsByRegistry().values()].flat())];
   }
+
+  /** @returns {MetricView[]} in the order of a capture's entries */
+  #views() {
+    const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
+    return this.#ended.isEmpty
+      ? views
+      : [...views, ...views.flatMap(({ table }) => this.#ended.viewsOf(table))];
+  }
 }
 
 /**
@@ -384,29 +445,26 @@ function positionIn({ name, length }, position) {
 }
 
 /**
- * @param {any[]} metrics
- * @returns {MetricView[]}
- */
-function viewsOf(metrics) {
-  return metrics.flatMap(metric => viewOf(metric) ?? []);
-}
-
-/**
- * How many label sets exceeded each metric's limit. A metric that is in two registries counts once.
+ * How many label sets of each metric exceeded its limit, and how many have expired. A metric that is in two
+ * registries counts once.
  *
  * @param {import('./columns-encoder').CaptureEntry[]} entries
  * @returns {import('./failure-counts').Failure[]}
  */
-function overflows(entries) {
-  /** @type {Map<object, import('./failure-counts').Failure>} */
+function tableCounts(entries) {
+  /** @type {Map<object, import('./failure-counts').Failure[]>} */
   const byTable = new Map();
   for (const { view } of entries) {
     if (view === undefined) continue;
-    const { overflowCount } = view.table;
+    const { overflowCount, expiredCount } = view.table;
     // undefined if another release of this package made the table and does not count.
-    if (overflowCount > 0) byTable.set(view.table, ['max-series', view.name, overflowCount]);
+    if (!(overflowCount > 0 || expiredCount > 0)) continue;
+    byTable.set(view.table, [
+      ['max-series', view.name, overflowCount],
+      [EXPIRED, view.name, expiredCount],
+    ]);
   }
-  return [...byTable.values()];
+  return [...byTable.values()].flat().filter(([, , count]) => count > 0);
 }
 
 /**

@@ -49,7 +49,7 @@ function encodeRetired(retired, workers, failures, batches) {
     ),
   ];
   const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
-  return wholeSnapshot(new Source(() => [registry]), RETIRED_ID);
+  return wholeSnapshot(new Source(() => [registry], { keepsEnded: false }), RETIRED_ID);
 }
 
 /**

@@ -101,7 +101,7 @@ class TableSource {
   /** @param {SeriesTable} table */
   #startEpoch(table) {
     const { name, help, type, aggregator, layout } = this.#view;
-    const { windowed = false, maxIdleSeconds = 0 } = this.#view;
+    const { windowed = false, maxIdleSeconds = table.maxIdleSeconds } = this.#view;
     const labelNames = [...table.labelNames];
     this.#epoch = table.epoch;
     this.#labels = new TableLabels(table);

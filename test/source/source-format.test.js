@@ -717,7 +717,7 @@ function forged({ records = [define(), rows()], sequence = 1, number = 0, values
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
   for (const a of values) counter.inc({ a });
   const named = { name: LOG, length: log.length, checksum: 0, numberOf: () => number };
-  const capture = forgedCapture([{ defaults: 0, view: viewOf(counter), ended }], sequence);
+  const capture = forgedCapture([{ defaults: 0, view: { ...viewOf(counter), ended } }], sequence);
   const { chunks, bytes } = encodeColumns(capture, named, new BlocksAhead());
   return bytesOf({ chunks: [...chunks, ...log.chunks()], bytes: bytes + log.length });
 }

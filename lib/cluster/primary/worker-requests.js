@@ -106,10 +106,10 @@ class WorkerRequests {
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
     record.deadline = record.askedAt + timeout;
-    const { worker, outstanding: requestId, position: known, badLog } = record;
+    const { worker, outstanding: requestId, position: known, badLog, ended } = record;
     const directory = record.overIpc ? '' : fields.directory;
     record.overIpc = false;
-    const request = { type: REQUEST, requestId, known, badLog, timeout, ...fields, directory };
+    const request = { type: REQUEST, requestId, known, badLog, ended, timeout, ...fields, directory };
     send(worker, request, error => {
       if (!error || record.outstanding !== requestId) return;
       // The next scrape asks again.

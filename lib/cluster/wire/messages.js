@@ -23,6 +23,7 @@ const MAX_UNANSWERED_PAGES = 64;
  * @property {string} [directory] where the worker writes its source; absent in a request of prom-client
  * @property {import('../../source/source-log').LogPosition} [known] what the primary has of the worker's log
  * @property {string} [badLog] name of the log that the primary cannot use: the worker begins another one
+ * @property {number} [ended] number of the last batch of the worker's ended rows that the primary has saved
  * @property {number} [timeout] how long the primary waits, milliseconds
  * @property {number} [checkpointInterval] milliseconds between checkpoints, at which the worker writes its
  *   numbers if something has changed; 0 for none

@@ -62,6 +62,7 @@ class WorkerResponder {
     this.#checkpoints.setInterval(message.checkpointInterval);
     if (message.type === WELCOME) return;
     if (message.badLog === this.#source.log.name) this.#source.log.restart();
+    this.#source.asked(message.ended);
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
     this.#newest = { ...message, directory };

@@ -47,9 +47,10 @@ describe('requests to a worker', () => {
     assert.deepEqual([directory(), directory()], ['', '/spool']);
   });
 
-  it('requests to a worker carry the timeout and what the aggregator has of its log', () => {
+  it('requests to a worker carry the timeout, what the aggregator has of its log, and which ended rows', () => {
     record.position = { log: 'a', bytes: 5 };
     record.badLog = 'b';
+    record.ended = 3;
     requests.ask(record, 400, FIELDS);
     assert.deepEqual(sent, [
       {
@@ -57,6 +58,7 @@ describe('requests to a worker', () => {
         requestId: 1,
         known: record.position,
         badLog: 'b',
+        ended: 3,
         timeout: 400,
         directory: '/spool',
       },

@@ -1,0 +1,288 @@
+'use strict';
+
+// Runs in any process that records. What rows of counters, histograms and summaries had counted when they
+// ended although the process goes on: because nobody has used them for long, or because the program has
+// removed them. Captures offer it until the reader has it, as a part of its retired totals: other processes
+// may still have the label set, and their sum must not fall.
+//
+// Rows are in batches. A batch is closed by the first capture that offers it, and gets the next number then.
+// So a reader needs to remember one number only, that of the last batch it has, and no row counts twice.
+
+const { SeriesTable } = require('../series/series-table');
+const { isLasting } = require('../series/layouts');
+const { centroidsOf } = require('../metric/observations');
+const { idleClock } = require('../event-loop/idle-clock');
+
+/**
+ * Rows that nobody has asked for in this time are dropped, unless those of their metric may be idle for
+ * longer. Prometheus itself takes a series that it reads less often for one that has ended.
+ */
+const UNREAD_MILLISECONDS = 300_000;
+
+/** So often is looked for them. */
+const LOOK_MILLISECONDS = 1000;
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../series/series-table').TableFollower} TableFollower */
+/** @typedef {import('../metric/time-window-quantiles').TimeWindowQuantiles} Digest */
+
+/** What rows of one metric had, all of them different label sets. */
+class Batch {
+  /** @type {Digest[]} by row */
+  #digests = [];
+  /** @type {import('../series/merged-buckets').Buckets[]} by row */
+  #buckets = [];
+
+  /**
+   * @param {MetricView} view of the metric
+   * @param {boolean} isRemoved
+   * @param {number} since when its first row has ended
+   */
+  constructor(
+    { name, help, type, aggregator, layout, windowed, table, digestOf, buckets },
+    isRemoved,
+    since,
+  ) {
+    this.since = since;
+    this.isRemoved = isRemoved;
+    this.table = new SeriesTable(table.labelNames, table.width);
+    this.table.starts = 0;
+    const { maxIdleSeconds } = table;
+    /** @type {MetricView} */
+    this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
+    // Of a sliding window, nothing is left in totals.
+    if (digestOf !== undefined && !windowed) this.view.digestOf = row => this.#digests[row];
+    if (buckets === undefined) return;
+    const changesOf = () => 1;
+    this.view.buckets = /** @type {any} */ ({
+      changesOf,
+      read: (/** @type {number} */ row) => this.#buckets[row],
+    });
+  }
+
+  /**
+   * @param {MetricView} view of the metric
+   * @param {number} ended its row
+   * @returns {boolean} false if it has that label set already, or none of its label names
+   */
+  add({ table, digestOf, buckets }, ended) {
+    const labels = table.labelsOf(ended);
+    const { rowCount } = this.table;
+    const row = this.table.start(labels);
+    if (row !== rowCount) return false;
+    this.table.setStart(row, table.startAt(ended));
+    const offset = table.offsetOf(ended);
+    const numbers = table.pageOf(ended).subarray(offset, offset + table.width);
+    this.table.pageOf(row).set(numbers, this.table.offsetOf(row));
+    if (this.view.digestOf !== undefined)
+      this.#digests[row] = keptDigest(/** @type {any} */ (digestOf)(ended));
+    if (buckets !== undefined) this.#buckets[row] = buckets.read(ended);
+    return true;
+  }
+}
+
+/** @implements {TableFollower} */
+class TableEndings {
+  /** @type {Batch[]} that no capture has offered */
+  open = [];
+  /** @type {Batch[]} */
+  closed = [];
+
+  #onEnded;
+
+  /**
+   * @param {MetricView} view
+   * @param {(endings: TableEndings, row: number, isRemoved: boolean) => void} onEnded
+   */
+  constructor(view, onEnded) {
+    this.view = view;
+    this.#onEnded = onEnded;
+    const { table } = view;
+    table.followers = [...table.followers, this];
+  }
+
+  end() {
+    const { table } = this.view;
+    table.followers = table.followers.filter(follower => follower !== this);
+  }
+
+  /**
+   * @param {number} row
+   * @param {boolean} isExpired
+   */
+  rowRemoved(row, isExpired) {
+    this.#onEnded(this, row, !isExpired);
+  }
+
+  rowStarted() {}
+  rowReset() {}
+  cleared() {}
+  renumbered() {}
+  digestPlaced() {}
+  bucketsPlaced() {}
+  exemplarPut() {}
+  exemplarsDropped() {}
+}
+
+class EndedRows {
+  /** @type {Map<SeriesTable, TableEndings>} */
+  #followed = new Map();
+  /** @type {Set<TableEndings>} those that have batches */
+  #active = new Set();
+  /** When the reader has asked last. */
+  #askedAt = -Infinity;
+  #lookedAt = -Infinity;
+  /** @type {Map<string, number>} by name of the metric: rows that were dropped unread since then */
+  #unread = new Map();
+  /** The number of the last batch that is closed. */
+  #last = 0;
+
+  /**
+   * Keeps what rows of a metric have when they end, from now on.
+   *
+   * @param {MetricView} view replaces an earlier one of the same table
+   */
+  follow(view) {
+    const { table, aggregator, type } = view;
+    // Totals of other metrics do not outlive their source. What another thread removes, it offers itself.
+    const isKept = aggregator === 'sum' && isLasting(type) && view.ended === undefined;
+    if (!isKept || Number.isNaN(table.resets)) return;
+    const endings = this.#followed.get(table);
+    if (endings !== undefined) endings.view = view;
+    else this.#followed.set(table, new TableEndings(view, (...ended) => this.#add(...ended)));
+  }
+
+  /** @param {(table: SeriesTable) => boolean} isThere those of other metrics are dropped, which are gone */
+  keep(isThere) {
+    for (const [table, endings] of this.#followed) {
+      if (isThere(table)) continue;
+      endings.end();
+      this.#followed.delete(table);
+      this.#active.delete(endings);
+    }
+  }
+
+  /**
+   * @param {TableEndings} endings
+   * @param {number} row
+   * @param {boolean} isRemoved
+   */
+  #add(endings, row, isRemoved) {
+    const now = idleClock.now();
+    this.#dropUnread(now);
+    const { open, view } = endings;
+    if (open.findLast(batch => batch.isRemoved === isRemoved)?.add(view, row)) return;
+    const batch = new Batch(view, isRemoved, now);
+    batch.add(view, row);
+    open.push(batch);
+    this.#active.add(endings);
+  }
+
+  /**
+   * Closes all batches.
+   *
+   * @param {(table: SeriesTable) => boolean} [isHeld] whether a metric is to be shown as it was before
+   * @returns {number} the number of the last closed batch
+   */
+  close(isHeld = () => false) {
+    this.#dropUnread(idleClock.now());
+    const number = this.#last + 1;
+    for (const { view, open, closed } of this.#active) {
+      if (open.length === 0 || isHeld(view.table)) continue;
+      this.#last = number;
+      for (const batch of open.splice(0)) {
+        batch.view.ended = { batch: number, isRemoved: batch.isRemoved };
+        closed.push(batch);
+      }
+    }
+    return this.#last;
+  }
+
+  /**
+   * @param {SeriesTable} table of a metric
+   * @returns {MetricView[]} its closed batches
+   */
+  viewsOf(table) {
+    return this.#followed.get(table)?.closed.map(({ view }) => view) ?? [];
+  }
+
+  /** Whether there are no batches. */
+  get isEmpty() {
+    return this.#active.size === 0;
+  }
+
+  /**
+   * @param {SeriesTable} table
+   * @param {number} number of a batch
+   * @returns {boolean} whether a later one of the metric is closed
+   */
+  hasClosedSince(table, number) {
+    return this.viewsOf(table).some(({ ended }) => ended !== undefined && ended.batch > number);
+  }
+
+  /**
+   * The reader has asked.
+   *
+   * @param {unknown} saved the number of the last batch that it has, from a message
+   * @returns {Iterable<[name: string, rows: number]>} what was dropped unread since it has asked before
+   */
+  asked(saved) {
+    this.#askedAt = idleClock.now();
+    if (typeof saved === 'number' && saved <= this.#last) {
+      const isLater = (/** @type {Batch} */ { view }) => Number(view.ended?.batch) > saved;
+      for (const endings of this.#active) this.#setClosed(endings, endings.closed.filter(isLater));
+    }
+    const unread = this.#unread;
+    this.#unread = new Map();
+    return unread;
+  }
+
+  /**
+   * Drops what has been there for long, although nobody asks.
+   *
+   * @param {number} now
+   */
+  #dropUnread(now) {
+    if (now - this.#lookedAt < LOOK_MILLISECONDS) return;
+    this.#lookedAt = now;
+    for (const endings of this.#active) {
+      const { view, open, closed } = endings;
+      const limit = Math.max(UNREAD_MILLISECONDS, view.table.maxIdleSeconds * 1000);
+      if (now - this.#askedAt < limit) continue;
+      const isKept = (/** @type {Batch} */ { since }) => now - since < limit;
+      for (const { since, table } of [...open, ...closed]) {
+        // Otherwise the last answer had it.
+        const isUnread = now - since >= limit && since > this.#askedAt;
+        if (isUnread) this.#unread.set(view.name, (this.#unread.get(view.name) ?? 0) + table.rowCount);
+      }
+      endings.open = open.filter(isKept);
+      this.#setClosed(endings, closed.filter(isKept));
+    }
+  }
+
+  /**
+   * @param {TableEndings} endings
+   * @param {Batch[]} batches that are left
+   */
+  #setClosed(endings, batches) {
+    endings.closed = batches;
+    if (batches.length + endings.open.length === 0) this.#active.delete(endings);
+  }
+}
+
+/**
+ * Nothing is recorded in the digest of a row any more when that has ended. Only its shared memory is used
+ * again.
+ *
+ * @param {Digest} digest
+ * @returns {Digest}
+ */
+function keptDigest(digest) {
+  const slices = digest.slices();
+  if (slices.every(({ place }) => place === undefined)) return digest;
+  const centroids = centroidsOf(slices);
+  const copy = { isEmpty: centroids.length === 0, centroids: () => centroids };
+  return /** @type {any} */ ({ version: 0, slices: () => [copy] });
+}
+
+module.exports = { EndedRows };
