@@ -1,6 +1,7 @@
 'use strict';
 
-// Lines of documents and comments are at most 110 columns long. Prettier wraps neither.
+// Lines of documents and comments are at most 110 columns long (Prettier wraps neither), and lack some
+// phrases that are not English.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -46,6 +47,25 @@ function proseOfDocument(text) {
 function commentsOf(text) {
   return text.split('\n').map(line => /^\s*(\/\/|\/?\*|#)/.test(line) && !/\*\/ \($/.test(line));
 }
+
+/** What is written instead: even if; joins; anything but; is not a …; none of this; what it means. */
+const NOT_ENGLISH =
+  /\balso if\b|\btakes? (no )?part\b|\bsomething else than\b|\bwhat it tells\b|\bnothing of this (?!thread|process)|(?<!there )\b(is|are) no (number|object|array|string|text|URL|label)s?\b/i;
+
+it('documents, comments and titles of tests lack phrases that are not English', () => {
+  const found = files().flatMap(file =>
+    file.endsWith('prose.test.js')
+      ? []
+      : fs
+          .readFileSync(path.join(ROOT, file), 'utf8')
+          .split('\n')
+          .flatMap((line, i) => {
+            const [phrase] = NOT_ENGLISH.exec(line) ?? [];
+            return phrase === undefined ? [] : [`${file}:${i + 1}: ${phrase}`];
+          }),
+  );
+  assert.deepEqual(found, []);
+});
 
 it(`lines of prose and comments have at most ${COLUMNS} columns`, () => {
   const long = files().flatMap(file => {

@@ -25,7 +25,7 @@ if (mode === 'bytes') for (const { prototype } of [BroadcastChannel, MessagePort
 
 const { Counter, WorkerRegistry } = require(client === 'ours' ? '../..' : '@prometheus-io/client');
 
-/** @param {any} channel on which messages are posted; those of this program are no objects */
+/** @param {any} channel on which messages are posted; those of this program are not objects */
 function countBytes(channel) {
   const { postMessage } = channel;
   channel.postMessage = function (/** @type {any} */ message, /** @type {any} */ transfer) {

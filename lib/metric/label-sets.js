@@ -8,7 +8,7 @@ const { codedError } = require('../options/coded-error');
 
 /** @typedef {Record<string, any>} Labels */
 
-/** Without Object.prototype: what a program adds there is no label of a recording without labels. */
+/** Without Object.prototype: what a program adds there is not a label. */
 class NoLabels {}
 Object.setPrototypeOf(NoLabels.prototype, null);
 

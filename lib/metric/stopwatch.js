@@ -89,7 +89,7 @@ function isThenable(result) {
  * @param {unknown} labels
  * @param {unknown} call
  * @returns {{labels: Labels, call: () => any}} a copy of the labels
- * @throws {TypeError} if there is no function, or the labels are no object
+ * @throws {TypeError} if there is no function, or the labels are not an object
  * @throws {Error} if a label is not one of `labelNames`
  */
 function labelsAndCall(metric, method, labels, call) {

@@ -320,7 +320,7 @@ class Source {
 
   /**
    * @param {import('../series/series-table').SeriesTable} table
-   * @returns {ReturnType<EarlyCopies['of']>} undefined also if rows of the copy are offered as ended already
+   * @returns {ReturnType<EarlyCopies['of']>} undefined, too, if rows of the copy are offered as ended already
    */
   #copyOf(table) {
     const copies = this.#copies;

@@ -112,7 +112,7 @@ class RetiredTotals {
     this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, ended, table, ...extras };
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
-      // Also if it was dropped: a compaction under way may have copied its digest before.
+      // Even if it was dropped: a compaction under way may have copied its digest before.
       rowStarted: row => this.#dropExtras(row),
       startMove: () => this.#startMove(),
     };

@@ -29,7 +29,7 @@ let place;
 before(() => (place = fs.mkdtempSync(path.join(os.tmpdir(), 'runtime-docs-test-'))));
 after(() => fs.rmSync(place, { recursive: true }));
 
-/** The metrics of a family, also if this machine does not have them. */
+/** The metrics of a family, even if this machine does not have them. */
 function registered(family) {
   const register = new Registry();
   if (family === 'cgroup') {

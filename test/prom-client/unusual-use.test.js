@@ -171,7 +171,7 @@ describe('unusual use: metrics are read synchronously', () => {
     });
   }
 
-  it('metrics are read synchronously also if another metric waits for its hook', async () => {
+  it('metrics are read synchronously even if another metric waits for its hook', async () => {
     const { registry, counter } = make();
     let finish;
     const gauge = new Gauge({
@@ -383,7 +383,7 @@ describe('unusual use: an enumerable property on Object.prototype', () => {
   };
   const without = labels => Object.assign(Object.create(null), labels);
 
-  it('is no label of a label set without a prototype', () => {
+  it('is not a label of a label set without a prototype', () => {
     const metric = new Counter({ name: 'a', help: 'h', labelNames: ['kind', 'status'], registers: [] });
     const sets = ['text', { toString: () => 'object' }].map(kind => without({ kind, status: 200 }));
     extended(() => [...sets, ...sets].forEach(labels => metric.inc(labels)));
@@ -391,13 +391,13 @@ describe('unusual use: an enumerable property on Object.prototype', () => {
     assert.deepEqual(values, [2, 2]);
   });
 
-  it('is no label of the overflow series', () => {
+  it('is not a label of the overflow series', () => {
     const metric = new Counter({ name: 'a', help: 'h', labelNames: ['x'], maxSeries: 1, registers: [] });
     extended(() => ['1', '2', '3'].forEach(x => metric.inc(without({ x }))));
     assert.deepEqual([metric.value({ x: '1' }), metric.value({ x: 'overflow' })], [1, 2]);
   });
 
-  it('is no label of a recording without labels', async () => {
+  it('is not a label of a recording without labels', async () => {
     const registry = new Registry();
     const registers = [registry];
     extended(() => {

@@ -147,7 +147,7 @@ it('what was captured stays as it was, whatever happens to the rows meanwhile', 
   );
 });
 
-it('buckets move also if those of the first row are far apart', () => {
+it('buckets move even if those of the first row are far apart', () => {
   for (const octaves of [4, 16, 64, 120]) {
     const buckets = bucketsOf({ schema: 8 }, [1, 2 ** octaves]);
     const before = buckets.read(0);

@@ -184,7 +184,7 @@ describe('rows that have ended', () => {
     assert.deepStrictEqual([...reader.totals()], [['{"a":"x"}', 10]]);
   });
 
-  it('may have the same label set several times, new label names, and values that are no text', async () => {
+  it('may have the same label set several times, new label names, and values that are not text', async () => {
     const worker = workerWith({ labelNames: ['a', 'b'] });
     const { counter } = worker;
     const reader = new Reader();

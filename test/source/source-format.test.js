@@ -776,7 +776,7 @@ for (const [name, forgery] of [
   ['a record of an unknown kind', { records: [define(), rows(), [4, 0]] }],
   ['a label of an invalid name', { records: [define(0, ['a b']), rows()] }],
   ['a time to be idle below 0', { records: [define(0, ['a'], -1), rows()] }],
-  ['a time to be idle that is no number', { records: [define(0, ['a'], NaN), rows()] }],
+  ['a time to be idle that is not a number', { records: [define(0, ['a'], NaN), rows()] }],
 ]) {
   test(`a source with ${name} is refused`, () => {
     const store = new ClusterStore();

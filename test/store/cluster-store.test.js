@@ -965,7 +965,7 @@ for (const [position, sets] of Object.entries({
   second: [['x'], [], ['y', 'z']],
   last: [['x'], ['y', 'z'], []],
 })) {
-  test(`a family's label set without labels has a row of its own, also if it comes ${position}`, () => {
+  test(`a family's label set without labels has a row of its own, even if it comes ${position}`, () => {
     const rows = new FamilyRows();
     const rowsOfSets = () => sets.map(values => rows.rowOf(['a', 'b'].slice(0, values.length), values));
     assert.deepEqual(rowsOfSets(), [0, 1, 2]);

@@ -270,7 +270,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     for (const sum of sums) assert.ok(sum <= 100, String(sums));
   });
 
-  it('what a custom metric object had is shown until it has something else, also if all is published again', async () => {
+  it('what a custom metric object had is shown until it has something else, even if all is published again', async () => {
     let value = 1;
     const get = async () => ({ name: 'custom', help: 'h', type: 'gauge', values: [{ value, labels: {} }] });
     registries[0].registerMetric(/** @type {any} */ ({ name: 'custom', get }));
@@ -587,7 +587,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.ok(sent > 100 && left() < 5, `${left()} of ${sent} are left`);
   });
 
-  it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {
+  it('the memory of a table that was compacted is released, even if the metric is in two registries', async () => {
     registries.push(new Registry());
     registries[1].registerMetric(counter);
     publish();
@@ -638,7 +638,7 @@ describe('the metrics of a thread as its reader sees them', () => {
       },
     ],
   ]))
-    it(`what a thread has sent is bounded while ${what}, also if it never returns to its event loop`, t => {
+    it(`what a thread has sent is bounded while ${what}, even if it never returns to its event loop`, t => {
       t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
       publish();
       inc(0, 500);

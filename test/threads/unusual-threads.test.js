@@ -262,7 +262,7 @@ describe('unusual threads', () => {
     assert.match(page, /^prom_client_cluster_conflicts_total 2$/m);
   });
 
-  it('a thread ends for its reader also if the program has removed all listeners of its Worker object', async () => {
+  it('a thread ends for its reader even if the program has removed all listeners of its Worker object', async () => {
     const thread = await start(`
       counter.inc({ kind: 'a' }, 3);
       new Gauge({ name: 'running', help: 'h' }).set(1);
@@ -482,7 +482,7 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { a: 7 });
   });
 
-  it('a thread that joins again shows its quantiles at once, also if it computes from then on', async () => {
+  it('a thread that joins again shows its quantiles at once, even if it computes from then on', async () => {
     const thread = await startAs(`
       ${STARTS}
       new Summary({ name: 'seconds', help: 'h', percentiles: [0.5] }).observe(3);

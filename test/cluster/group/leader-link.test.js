@@ -70,7 +70,7 @@ describe('the link to the leader', () => {
     assert.deepEqual(events, ['silence', 'end']);
   });
 
-  it('is unresponsive, too, if it sends something else than a greeting', t => {
+  it('is unresponsive, too, if it sends anything but a greeting', t => {
     open(t);
     for (let i = 0; i < 20; i++) {
       for (const message of [{ type: PING }, null, 7, { type: PAGE }]) socket.receive(message);

@@ -88,7 +88,7 @@ describe('a thread that runs out of memory', () => {
     assert.ok(supervisor.running);
   });
 
-  it('scrapes get the reason also if a file of the library cannot be loaded, at once', async t => {
+  it('scrapes get the reason even if a file of the library cannot be loaded, at once', async t => {
     const error = new Error('EMFILE: too many open files');
     const events = { onDirectory() {}, onLost() {} };
     const other = new AggregatorSupervisor({}, events, () => {

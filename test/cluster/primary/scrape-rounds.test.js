@@ -59,7 +59,7 @@ describe('rounds that are closed', () => {
 });
 
 describe('the callers of a round', () => {
-  it('the callers of a round get the text of their own format, also if a caller with another format has timed out during the writing', async t => {
+  it('the callers of a round get the text of their own format, even if a caller with another format has timed out during the writing', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const impatient = rounds.collect(TEXT, 100);
     const patient = rounds.collect(OPEN_METRICS, 60_000);
@@ -261,7 +261,7 @@ describe('a worker that has to be asked again', () => {
 });
 
 describe('a caller whose time is up before any worker has ever answered', () => {
-  it('a caller whose time is up before any worker has ever answered gets an error, also if one answers while the page is written', async t => {
+  it('a caller whose time is up before any worker has ever answered gets an error, even if one answers while the page is written', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     cluster.connected = () => [1];
     cluster.ask = () => 60_000;

@@ -88,7 +88,7 @@ describe('a worker that does not answer', () => {
     assert.equal(record.timedOut, true);
   });
 
-  it('a worker that does not answer delays one scrape until its deadline, also if all scrapes have a short timeout', () => {
+  it('a worker that does not answer delays one scrape until its deadline, even if all scrapes have a short timeout', () => {
     assert.equal(scrapeInVain(300), 300);
     now += 200;
     // A scrape asks somewhat earlier or later after its call.

@@ -66,7 +66,7 @@ describe('deadlines', () => {
       assert.deepEqual((await cluster.internals()).failures, []);
     });
 
-    await t.test('a timeout that is no number of milliseconds is refused', async () => {
+    await t.test('a timeout that is not a number of milliseconds is refused', async () => {
       const refused = await cluster.run(async ({ aggregator }) => {
         const names = [];
         for (const timeout of [-1, NaN, '100', null, {}]) {

@@ -41,7 +41,7 @@ it('a caller with a short timeout does not wait for those with a long one', { ti
   for (const page of await Promise.all(patient)) assert.equal(page?.toString(), 'new numbers');
 });
 
-it('a caller is refused at once if the primary is gone, also if the same page was requested a moment ago', async t => {
+it('a caller is refused at once if the primary is gone, even if the same page was requested a moment ago', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let isConnected = true;
   const link = { id: 1, isConnected: () => isConnected, send() {} };
