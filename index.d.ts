@@ -208,7 +208,7 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
 
   /**
    * All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. A registry of the
-   * protobuf format resolves with a Buffer, which this type does not express: use metricsBytes().
+   * protobuf format resolves with a Buffer, which this type cannot say: use metricsBytes().
    */
   metrics(): Promise<string>;
 
@@ -233,7 +233,7 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   getSingleMetric<T extends string>(name: string): Metric<T> | undefined;
 
   /**
-   * Adds a metric. An object without a `get()` is left out, with a process warning.
+   * Adds a metric. An object without a `get()` has nothing to show: it is left out, with a process warning.
    *
    * @throws {Error} if another metric has that name
    */
@@ -301,8 +301,8 @@ interface RegistryMembers {
   /**
    * Sets the formats in which endpoints serve this registry; the request's Accept header chooses one of them,
    * or else the first is used. With `openmetrics` or `protobuf`, metrics that are created later may have
-   * exemplars. The format of metrics() stays. Without a call, protobuf is served as well if there are
-   * native histograms.
+   * exemplars. The format of metrics() stays. Without a call, protobuf is served beside that format if there
+   * are native histograms.
    *
    * @throws {TypeError} if it is not a list of formats
    */
@@ -332,7 +332,7 @@ export interface AggregatorRegistryOptions {
   timeout?: number;
   /** The formats in which endpoints serve this registry, as setFormats(). */
   formats?: readonly MetricsFormat[];
-  /** The maximum idle time of this registry's own metrics, as setMaxIdleSeconds(). */
+  /** That of metrics of this registry itself, as setMaxIdleSeconds(). */
   maxIdleSeconds?: number;
   /**
    * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or
@@ -398,7 +398,7 @@ export interface ClusterState {
   /** The group of this process, if it is in one. In a process that is not its leader, the rest is empty. */
   group?: {
     directory: string;
-    /** This process's id in the group; 0 if it has none yet. */
+    /** Of this process in the group; 0 if it has none yet. */
     id: number;
     /** Whether this process is the leader, which aggregates. */
     isLeader: boolean;
@@ -444,10 +444,10 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   constructor(options: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text, or as a Buffer in the protobuf format; if this process has never had
-   * a worker, its own metrics; '' if there are none. Rejected if no worker answered in time and there are no
-   * earlier numbers, if an aggregator of the application throws, or in a worker if its primary does not
-   * aggregate. A metric with an unknown aggregator is left out.
+   * The metrics of all workers as text, or as a Buffer as those of metrics(); those of this process if it has
+   * never had a worker; '' if there are none. Rejected if no worker answered in time and there are no earlier
+   * numbers, if an aggregator of the application throws, or in a worker if its primary does not aggregate. A
+   * metric with an unknown aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
@@ -497,7 +497,7 @@ export interface WorkerRegistryOptions {
   timeout?: number;
   /** The formats in which endpoints serve this registry, as setFormats(). */
   formats?: readonly MetricsFormat[];
-  /** The maximum idle time of this registry's own metrics, as setMaxIdleSeconds(). */
+  /** That of metrics of this registry itself, as setMaxIdleSeconds(). */
   maxIdleSeconds?: number;
   /**
    * Milliseconds that label sets of ended threads stay if no thread has them, default one hour. In a cluster
@@ -541,7 +541,7 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   constructor(contentType: T | undefined, options: WorkerRegistryOptions);
   constructor(options: WorkerRegistryOptions, primary?: boolean);
 
-  /** The metrics of all threads, in the format of metrics(); '' in a thread that does not serve the page. */
+  /** The metrics of all threads, as those of metrics(); '' in a thread that does not serve the page. */
   workerMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
   /** The same as bytes, which are written outside this thread's event loop; empty instead of ''. */
@@ -555,7 +555,7 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
 
   /**
    * Releases the threads' metrics. The last release of a thread that serves the page stops its aggregator.
-   * In a thread that has joined, the last release makes it leave; its counts stay.
+   * That of a thread that has joined makes it leave: its counts stay.
    */
   close(): Promise<void>;
 
@@ -745,7 +745,7 @@ interface SeriesMembers<T extends string, Value> {
   value(labels?: LabelValues<T>): Value | undefined;
 }
 
-/** No label but these: TypeScript does not check this for a type that it infers from an argument. */
+/** No label but these: TypeScript does not check that of the type that it infers for an argument. */
 type Only<T extends string, Labels> = { [K in Exclude<keyof Labels, T>]: never };
 
 interface TotalMembers<T extends string> {

@@ -49,7 +49,7 @@ class ClusterStore {
    */
   #batches = new Map();
   /** How many rows the totals had when they were saved. */
-  #savedRows = 0;
+  #savedRows;
   #scrape = 1;
   /** Failures in dead workers. */
   #retiredFailures = new FailureCounts();
@@ -64,6 +64,7 @@ class ClusterStore {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
     this.#retired = new RetiredSource(now);
+    this.#savedRows = this.#retired.rowCounts;
     /**
      * Metrics that were left out because a worker with a lower id has a metric of that name with another
      * type.
@@ -205,16 +206,16 @@ class ClusterStore {
     });
   }
 
-  /** Whether batches were taken, or rows of the totals have left, since these were saved. */
+  /** Whether batches were taken, or rows of the totals were folded or have left, since these were saved. */
   get isUnsaved() {
     for (const { taken, saved } of this.#batches.values()) if (taken > saved) return true;
-    return this.#retired.rowCount !== this.#savedRows;
+    return this.#retired.rowCounts !== this.#savedRows;
   }
 
   /** The totals that were encoded last are where the next thread finds them. */
   noteSaved() {
     for (const batches of this.#batches.values()) batches.saved = batches.taken;
-    this.#savedRows = this.#retired.rowCount;
+    this.#savedRows = this.#retired.rowCounts;
   }
 
   /**
@@ -406,7 +407,7 @@ class ClusterStore {
     );
     for (const workerId of workers) this.#close(workerId);
     for (const { incarnation, taken } of batches) this.#noteBatches(incarnation, { taken, saved: taken });
-    this.#savedRows = this.#retired.rowCount;
+    this.#savedRows = this.#retired.rowCounts;
     for (const failure of failures) this.#retiredFailures.add(...failure);
   }
 

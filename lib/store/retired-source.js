@@ -58,9 +58,11 @@ class RetiredSource {
     return views.map(view => ({ name: view.name, [VIEW]: () => view }));
   }
 
-  /** How many rows there are. */
-  get rowCount() {
-    return this.totals.reduce((sum, { table }) => sum + table.liveCount, 0);
+  /** How many rows there are of dead sources, and how many folded ones, as text. */
+  get rowCounts() {
+    const counts = [0, 0];
+    for (const { isFolded, table } of this.totals) counts[Number(isFolded)] += table.liveCount;
+    return counts.join();
   }
 
   /**
