@@ -198,6 +198,7 @@ class Exemplars {
           const exemplar = this.at(old, column);
           const place = row * width + column;
           if (exemplar !== undefined) target.#set(place, { exemplar, encoded: undefined });
+          else if (slotAt(target.#pages, place) !== undefined) target.#set(place, undefined);
         }
       },
       finish: () => {

@@ -17,21 +17,24 @@ const ROWS_PER_STEP = 32;
 /** @typedef {import('./series-table').SeriesTable} SeriesTable */
 
 class Compaction {
-  #table;
   #oldIndex;
   /** By position: whether the new index shares the dictionary of the old one. */
   #shares;
   /** @type {Int32Array} by old row: its new number + 1, or 0 */
   #newRows;
   /** The old row that is looked at next. */
-  #next = 0;
+  next = 0;
+  /** @type {import('./series-table').RowMove | undefined} of what the table has besides numbers */
+  #move = undefined;
+  /** @type {RowStarts | undefined} undefined if there is none, or one for all rows */
+  #starts = undefined;
 
   /**
    * @param {SeriesTable} table
    * @param {readonly string[]} labelNames those of the table, and perhaps more
    */
   constructor(table, labelNames) {
-    this.#table = table;
+    this.table = table;
     this.#oldIndex = table.index;
     this.index = new LabelIndex(labelNames);
     const dictionaries = this.#oldIndex?.dictionaries ?? [];
@@ -56,10 +59,18 @@ class Compaction {
    * @returns {boolean} whether all are moved
    */
   step() {
-    const { rowCount } = this.#table;
-    const end = Math.min(this.#next + ROWS_PER_STEP, rowCount);
-    for (; this.#next < end; this.#next++) if (this.#table.isLive(this.#next)) this.newRowOf(this.#next);
+    const { rowCount } = this.table;
+    const end = Math.min(this.next + ROWS_PER_STEP, rowCount);
+    for (; this.next < end; this.next++) if (this.table.isLive(this.next)) this.moveRow(this.next);
     return end === rowCount;
+  }
+
+  /**
+   * @protected
+   * @param {number} old a live row
+   */
+  moveRow(old) {
+    this.newRowOf(old);
   }
 
   /**
@@ -68,24 +79,45 @@ class Compaction {
    * @returns {LiveRows | undefined} the live rows by their new numbers; undefined if they are all, in order
    */
   finish() {
-    const table = this.#table;
-    const move = table.startMove();
-    const { starts } = table;
-    const moved = typeof starts === 'object' ? new RowStarts(new Int32Array(this.index.rowCount)) : undefined;
-    this.starts = moved ?? starts;
+    const { table } = this;
+    this.startCopying(typeof table.starts === 'object');
     const live = new LiveRows(table.liveCount);
     let isInOrder = true;
     for (const old of table.liveRows()) {
       const row = this.newRowOf(old);
       isInOrder &&= row === live.count;
       live.append(row);
-      this.#copyNumbers(old, row);
-      this.rowForms.set(row, table.formOf(old));
-      moved?.set(row, startOf(/** @type {RowStarts} */ (starts), old));
-      move?.copy(old, row);
+      this.copyRow(old, row);
     }
-    move?.finish(this.index.rowCount);
+    this.endCopying();
     return isInOrder && live.count === this.index.rowCount ? undefined : live;
+  }
+
+  /**
+   * @protected
+   * @param {boolean} hasStarts whether the table has a start for each row, or may have one when that ends
+   */
+  startCopying(hasStarts) {
+    this.#move = this.table.startMove();
+    if (hasStarts) this.#starts = new RowStarts(new Int32Array(this.index.rowCount));
+  }
+
+  /**
+   * @protected
+   * @param {number} old a live row
+   * @param {number} row its new number
+   */
+  copyRow(old, row) {
+    this.#copyNumbers(old, row);
+    this.rowForms.set(row, this.table.formOf(old));
+    this.#starts?.set(row, startOf(/** @type {number} */ (this.table.starts), old));
+    this.#move?.copy(old, row);
+  }
+
+  /** @protected */
+  endCopying() {
+    this.#move?.finish(this.index.rowCount);
+    this.starts = typeof this.table.starts === 'object' ? this.#starts : this.table.starts;
   }
 
   /**
@@ -107,6 +139,15 @@ class Compaction {
   }
 
   /**
+   * @protected
+   * @param {number} old
+   * @returns {boolean} whether it has got a new number
+   */
+  isMoved(old) {
+    return this.#newRows[old] > 0;
+  }
+
+  /**
    * @param {number} old
    * @returns {number} its new number
    */
@@ -122,7 +163,7 @@ class Compaction {
           : index.dictionaries[i].add(/** @type {LabelIndex} */ (oldIndex).dictionaries[i].values[id]);
     }
     const row = index.addTuple();
-    growPages(this.pages, row, this.#table.width, this.pageShift);
+    growPages(this.pages, row, this.table.width, this.pageShift);
     return row;
   }
 
@@ -131,7 +172,7 @@ class Compaction {
    * @param {number} row
    */
   #copyNumbers(old, row) {
-    const { width, pages, pageShift, pageMask } = this.#table;
+    const { width, pages, pageShift, pageMask } = this.table;
     const source = pages[old >> pageShift];
     const target = this.pages[row >> this.pageShift];
     const from = (old & pageMask) * width;

@@ -9,6 +9,7 @@
 // process that adds rows without a pause needs no more memory than others.
 
 const { SeriesTable } = require('./series-table');
+const { GradualCompaction } = require('./gradual-compaction');
 const { hooks } = require('./hook-recordings');
 const { idleClock } = require('../event-loop/idle-clock');
 const { runInSlices } = require('../event-loop/slices');
@@ -52,10 +53,12 @@ class ExpiringTable extends SeriesTable {
   /** The row that the sweep looks at next; Infinity if none is under way. */
   #next = Infinity;
   #added = 0;
-  /** How often children were made to bind again, although nothing has changed. */
+  /** How often rebind() was called. */
   #rebinds = 0;
   /** Whether a row may have been used by a hook. */
   #hasHookRows = false;
+  /** @type {GradualCompaction | undefined} while one is under way */
+  #compaction = undefined;
   /** Whether a timer is set. */
   #isTicking = false;
 
@@ -96,6 +99,28 @@ class ExpiringTable extends SeriesTable {
   touch(row) {
     if (hooks.running > 0) this.#touchByHook(row);
     else if (this.#ticks[row] < TICK_NUMBERS) this.#ticks[row] = this.#tick;
+    if (this.#compaction !== undefined) this.#compaction.note(row);
+  }
+
+  /**
+   * @param {number} row
+   * @param {boolean} [isExpired]
+   */
+  removeRow(row, isExpired) {
+    super.removeRow(row, isExpired);
+    this.#compaction?.note(row);
+  }
+
+  /** @param {number} row */
+  resetRow(row) {
+    super.resetRow(row);
+    this.#compaction?.note(row);
+  }
+
+  clear() {
+    super.clear();
+    if (this.live !== undefined) this.live.compaction = undefined;
+    this.#compaction = undefined;
   }
 
   /** @param {number} row */
@@ -109,7 +134,7 @@ class ExpiringTable extends SeriesTable {
   /** To be called before the `collect` hook of the metric. */
   scrapeStarts() {
     // Hooks of this scrape shall find no child that is bound already.
-    this.#rebind();
+    this.rebind();
     if (!this.#hasHookRows) return;
     this.#hasHookRows = false;
     // The hook of another metric may have been called before: so its rows stay for one more scrape.
@@ -121,7 +146,8 @@ class ExpiringTable extends SeriesTable {
     }
   }
 
-  #rebind() {
+  /** Makes children bind to their rows again, although nothing has changed. */
+  rebind() {
     this.generation++;
     this.#rebinds++;
   }
@@ -139,12 +165,18 @@ class ExpiringTable extends SeriesTable {
     if (!this.#isTicking) this.#startTimer();
   }
 
+  /** @protected */
+  newCompaction() {
+    return (this.#compaction = new GradualCompaction(this));
+  }
+
   /** @returns {import('./series-table').RowMove} */
   startMove() {
     const move = super.startMove();
-    const ticks = new Uint8Array(this.rowCount);
+    let ticks = new Uint8Array(this.rowCount);
     return {
       copy: (old, row) => {
+        if (row >= ticks.length) ticks = copyOf(ticks, row * 2);
         ticks[row] = this.#ticks[old];
         move?.copy(old, row);
       },
@@ -152,6 +184,7 @@ class ExpiringTable extends SeriesTable {
         this.#ticks = copyOf(ticks, Math.max(rowCount, 4));
         // The sweep begins again: it may not have seen all of the rows before it.
         if (this.#next < Infinity) this.#next = 0;
+        this.#compaction = undefined;
         move?.finish(rowCount);
       },
     };
@@ -168,7 +201,7 @@ class ExpiringTable extends SeriesTable {
     this.#start = now;
     this.#expired = 0;
     this.#ends.forEach((end, tick) => (this.#expired |= Number(now - end >= maxIdle) << tick));
-    this.#rebind();
+    this.rebind();
     this.#next = this.#expired === 0 ? Infinity : 0;
   }
 

@@ -259,7 +259,8 @@ class NativeBuckets {
    * @param {number} old
    */
   #copyRow(row, from, old) {
-    this.#start(row);
+    // It may be a copy of an earlier state.
+    this.clear(row);
     const words = this.#words[row >> HEAD_SHIFT];
     const head = headOf(row);
     const start = headOf(old);

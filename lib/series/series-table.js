@@ -343,9 +343,14 @@ class SeriesTable {
     // A compaction for which there is no memory is given up.
     live.compaction = undefined;
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
-    if (compaction === undefined) live.compaction = new Compaction(this, this.labelNames);
+    if (compaction === undefined) live.compaction = this.newCompaction();
     else if (compaction.step()) this.#takeOver(compaction);
     else live.compaction = compaction;
+  }
+
+  /** @protected */
+  newCompaction() {
+    return new Compaction(this, this.labelNames);
   }
 
   /** @returns {RowMove | undefined} of what else there is of each row; called when they get new numbers */
