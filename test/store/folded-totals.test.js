@@ -326,11 +326,11 @@ test('folded totals: a sum of floats does not fall by one ulp when rows end, wor
 });
 
 test('folded totals: dead workers that are folded leave their rounding errors', () => {
-  const { cluster, workers } = clusterOf(Array(12).fill(0.1), {});
-  for (let id = 1; id <= 10; id++) cluster.die(id);
-  assert.strictEqual(cluster.sum(), 1.2);
-  workers[10].endRow('x', true);
-  perform(cluster, workers, ['scrape', 'page 1.2', 'save', 'lose', 'page 1.2']);
+  const { cluster, workers } = clusterOf(Array(13).fill(0.1), {});
+  for (let id = 1; id <= 11; id++) cluster.die(id);
+  assert.strictEqual(cluster.sum(), 1.3);
+  workers[11].endRow('x', true);
+  perform(cluster, workers, ['scrape', 'page 1.3', 'save', 'lose', 'page 1.3']);
 });
 
 test('folded totals: a sum is as old as the oldest that is in it, and after it has left, as old as what is born', t => {
