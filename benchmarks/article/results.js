@@ -73,12 +73,7 @@ function readResults(file) {
  */
 async function writeDocument(results) {
   const medians = mediansOf(results);
-  const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
-  const style = await prettier.resolveConfig(DOCUMENT);
-  fs.writeFileSync(
-    DOCUMENT,
-    await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }),
-  );
+  fs.writeFileSync(DOCUMENT, await withResults(fs.readFileSync(DOCUMENT, 'utf8'), results));
   fs.writeFileSync(README, withHeadline(fs.readFileSync(README, 'utf8'), medians));
   return [DOCUMENT, README, ...(await documentNumbers('article', medians))];
 }
@@ -86,16 +81,22 @@ async function writeDocument(results) {
 /**
  * @param {string} text Markdown with the two marks
  * @param {Results} results
- * @returns {string} the text with new results between the marks
+ * @returns {Promise<string>} the text with new results between the marks
  */
-function withResults(text, results) {
+async function withResults(text, results) {
   const { rounds } = results;
   const parts = [
     `${results.date.slice(0, 10)}, ${results.machine}.`,
     describeRatios(rounds),
     ...rounds.map(describeRound),
   ];
-  return replaceBetween(text, MARKS, parts.join('\n\n'));
+  const style = await prettier.resolveConfig(DOCUMENT);
+  const part = await prettier.format(parts.join('\n\n'), {
+    ...style,
+    parser: 'markdown',
+    proseWrap: 'always',
+  });
+  return replaceBetween(text, MARKS, part.trimEnd());
 }
 
 module.exports = { mergeResults, withResults, writeDocument, writeResults };
