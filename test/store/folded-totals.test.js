@@ -114,9 +114,20 @@ function perform(cluster, workers, steps) {
   }
 }
 
-for (const [name, ...cases] of [
-  [
-    'a row that ends in one worker stays in the sum while another has it',
+/** Each case is a history of steps: see perform(). */
+function check(...cases) {
+  for (const steps of cases) {
+    const { cluster, workers } = clusterOf([5, 3]);
+    try {
+      perform(cluster, workers, steps.split(', '));
+    } catch (error) {
+      throw new Error(`${steps}: ${error.message}`, { cause: error });
+    }
+  }
+}
+
+test('folded totals: a row that ends in one worker stays in the sum while another has it', () => {
+  check(
     'end 1, scrape, page 8, page 8, after 1000, page 8, end 2, scrape, page none, born 1, scrape, page 1',
     'remove 1, scrape, page 8, page 8, after 1000, page 8, remove 2, scrape, page none, born 1, scrape, page 1',
     'end 1, scrape 1, page 8, end 2, scrape 2, page none',
@@ -124,9 +135,11 @@ for (const [name, ...cases] of [
     'end 1, scrape, born 1, scrape, page 9, end 2, scrape, page 9',
     'end 1, born 1, end 2, scrape, page 9',
     'end 1, scrape, scrape, scrape, page 8, save, scrape, page 8, tell, scrape, page 8',
-  ],
-  [
-    'a thread that is lost before or after a save has each ended row once',
+  );
+});
+
+test('folded totals: a thread that is lost before or after a save has each ended row once', () => {
+  check(
     'end 1, scrape, page 8, save, tell, lose, page 8, scrape, page 8',
     'end 1, scrape, page 8, save, lose, page 8, scrape, page 8, save, tell, scrape, page 8',
     'end 1, scrape, page 8, lose, page 8, scrape, page 8, save, tell, scrape, page 8',
@@ -135,25 +148,31 @@ for (const [name, ...cases] of [
     'end 1, scrape, page 8, lose all, scrape, page 8',
     'save, end 1, lose, scrape, page 8',
     'end 1, scrape, save, end 2, scrape, lose, page none',
-  ],
-  [
-    'a new thread drops nothing that a worker may have which has not answered yet',
+  );
+});
+
+test('folded totals: a new thread drops nothing that a worker may have which has not answered yet', () => {
+  check(
     'end 1, scrape, page 8, save, tell, lose all, page none, scrape 1, page none, page none, scrape 2, page 8',
     'end 1, scrape, page 8, lose all, scrape 1, page none, save, tell, scrape 1, page none, scrape 2, page 8',
     'end 1, scrape, save, lose all, scrape 1, page none, save, lose all, scrape 1, page none, scrape 2, page 8',
     'end 1, scrape, save, tell, lose all, scrape 1, page none, die 2, page none, born 1, scrape 1, page 1',
     'remove 1, scrape, save, tell, lose all, scrape 1, page none, end 2, scrape 2, page none, born 2, scrape, page 1',
-  ],
-  [
-    'a lost thread revives nothing that had left',
+  );
+});
+
+test('folded totals: a lost thread revives nothing that had left', () => {
+  check(
     'end 1, end 2, scrape, page none, lose, page none, scrape, page none, born 1, scrape, page 1',
     'end 1, end 2, scrape, save, page none, lose, page none, born 1, scrape, page 1',
     'end 1, scrape, save, end 2, scrape, page none, lose, page none, scrape, page none, born 1, scrape, page 1',
     'end 1, end 2, scrape, page none, save, born 1, scrape, page 1, lose, page 1, scrape, page 1',
     'end 1, end 2, scrape, page none, save, tell, lose all, scrape 1, page none, scrape, page none',
-  ],
-  [
-    'what a dead worker had counted stays for its time, and with it what is folded',
+  );
+});
+
+test('folded totals: what a dead worker had counted stays for its time, and with it what is folded', () => {
+  check(
     'die 2, page 8, after 4, page 8, end 1, scrape, page 8, after 1, page 8, after 1, page none, born 1, scrape, page 1',
     'die 2, after 100, page 8, after 100, page 8, end 1, scrape, page none, born 1, scrape, page 1',
     'end 1, scrape, page 8, die 2, page 8, after 5, page 8, after 1, page none',
@@ -163,25 +182,17 @@ for (const [name, ...cases] of [
     'die 2, after 6, page 8, born 1, scrape, page 9, end 1, scrape, page none',
     'die 2, die 1, page 8, after 6, page none',
     'die 2, after 3, die 1, after 3, page 8, after 2, page 8, after 1, page none',
-  ],
-  [
-    'what the program removes takes with it what dead workers had counted, once nobody else has it',
+  );
+});
+
+test('folded totals: what the program removes takes with it what dead workers had counted, once nobody else has it', () => {
+  check(
     'die 2, page 8, remove 1, scrape, page none, born 1, scrape, page 1',
     'remove 1, scrape, page 8, remove 2, scrape, page none',
     'remove 1, scrape, page 8, die 2, page 8, after 5, page 8',
     'die 2, remove 1, born 1, scrape, page 9, save, lose, page 9, remove 1, scrape, page none',
-  ],
-])
-  test(`folded totals: ${name}`, () => {
-    for (const steps of cases) {
-      const { cluster, workers } = clusterOf([5, 3]);
-      try {
-        perform(cluster, workers, steps.split(', '));
-      } catch (error) {
-        throw new Error(`${steps}: ${error.message}`, { cause: error });
-      }
-    }
-  });
+  );
+});
 
 test('folded totals: a worker hears of a batch when it is in saved totals, also from the next thread', () => {
   const { cluster, workers } = clusterOf([5, 3]);
