@@ -202,9 +202,15 @@ class ThreadHub {
    * @param {any[]} messages from its channel
    */
   #applyInOrder(record, messages) {
+    record.received.push(...messages);
     // What the thread has sent before it used the channel is there.
     if (messages.length > 0) this.#takeInbox();
-    for (const message of messages) this.#apply(record, message);
+    this.#applyReceived(record);
+  }
+
+  /** @param {ThreadRecord} record */
+  #applyReceived(record) {
+    for (let message; (message = record.received.shift()) !== undefined;) this.#apply(record, message);
   }
 
   /**
@@ -307,7 +313,8 @@ class ThreadHub {
     this.#show(record);
     for (let { former } = record; former !== undefined; former = former.former) {
       // All that it had sent: rows may have ended in its log.
-      for (const message of messagesOf(/** @type {any} */ (former.channel))) this.#apply(former, message);
+      former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
+      this.#applyReceived(former);
       this.#send(former);
       this.#remove(former);
       this.#end(former, true);

@@ -18,6 +18,8 @@ const MAX_NAME_LENGTH = 1000;
 class ThreadRecord {
   /** Whether the thread has published all that it had when it joined. */
   isPublished = false;
+  /** @type {any[]} messages from its channel that were not applied yet */
+  received = [];
   /** Whether it has left, and answers nothing. */
   hasLeft = false;
   /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */

@@ -7,12 +7,16 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 const { WorkerRegistry, register } = require('../../index');
+const { familiesOf } = require('../fixtures/protobuf-page');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
+const { compareWithBooks } = require('./fixtures/books');
 const { TestThread } = require('./fixtures/start-thread');
 
 const PROGRAM = path.join(__dirname, 'fixtures/expiring-thread.js');
 const MAX_IDLE = 120;
 const PATIENT = { timeout: 60_000 };
+const PROTOBUF =
+  'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
 const EXPIRE = /** @type {const} */ (['expire', { seconds: 2 * MAX_IDLE }]);
 
 /**
@@ -51,7 +55,7 @@ function sorted(page) {
   return Object.fromEntries(samples);
 }
 
-describe('rows that end in a thread', () => {
+describe('rows that end in a thread', { timeout: 120_000 }, () => {
   /**
    * @param {import('node:test').TestContext} t
    * @param {object} [options] of the registry
@@ -115,4 +119,85 @@ describe('rows that end in a thread', () => {
       });
     }
   }
+
+  for (const [
+    when,
+    end,
+  ] of /** @type {[string, (thread: TestThread, lose: () => Promise<void>) => any][]} */ ([
+    ['ended after that', async thread => [await thread.do('remove', { key: 'a' }), await thread.terminate()]],
+    [
+      'was terminated in the same turn',
+      async thread => {
+        assert.equal(await thread.do('removeAndSleep', { key: 'a' }), 'sleeps');
+        await thread.terminate();
+      },
+    ],
+    ['has published everything anew', thread => thread.doAll(['remove', { key: 'a' }], 'publish')],
+    ['has published twice', thread => thread.doAll(['remove', { key: 'a' }], 'publish', 'publish')],
+    [
+      'has published everything anew, and the aggregator is lost',
+      async (thread, lose) => [await thread.doAll(['remove', { key: 'a' }], 'publish'), await lose()],
+    ],
+    [
+      'computes when the aggregator is lost',
+      async (thread, lose) => [await thread.do('removeAndSleep', { key: 'a' }), await lose()],
+    ],
+  ])) {
+    it(`what a thread has removed is in the sum once if it ${when}`, async t => {
+      const { start, page, loseAggregator } = await setUp(t);
+      const [one, two] = [await start(), await start()];
+      await one.do('record', { key: 'a', value: 3 });
+      await two.do('record', { key: 'a', value: 5 });
+      assert.deepEqual(await page(), expected({ a: [3, 5] }));
+      await one.do('record', { key: 'a', value: 2 });
+      await end(one, loseAggregator);
+      // As long as the other one has it, whatever happens to the aggregator.
+      for (let loss = 0; loss < 3; loss++) {
+        assert.deepEqual(await page(), expected({ a: [5] }, { a: [3, 2] }));
+        await loseAggregator();
+      }
+      await two.do('publish');
+      assert.deepEqual(await page(), expected({ a: [5] }, { a: [3, 2] }));
+      await two.do('remove', { key: 'a' });
+      assert.deepEqual(await page(), {});
+      await two.do('record', { key: 'a', value: 1 });
+      assert.deepEqual(await page(), expected({ a: [1] }));
+    });
+  }
+
+  it('a series that begins again in a thread has the start of its new life', async t => {
+    const { registry, start } = await setUp(t);
+    registry.setContentType(PROTOBUF);
+    const [one, two] = [await start(), await start()];
+    const started = async () => {
+      const families = familiesOf(await registry.workerMetrics());
+      const [{ counter } = { counter: undefined }] =
+        families.find(({ name }) => name === 'metric0')?.metric ?? [];
+      return counter && [counter.value, counter.start];
+    };
+    await one.doAll(['record', { key: 'a', value: 1 }]);
+    const [, first] = await started();
+    await one.doAll(['remove', { key: 'a' }], ['pass', { seconds: 60 }], ['record', { key: 'a', value: 1 }]);
+    // Nobody has seen that it was gone.
+    assert.deepEqual(await started(), [2, first]);
+    await one.do('remove', { key: 'a' });
+    assert.equal(await started(), undefined);
+    await one.do('record', { key: 'a', value: 1 });
+    const [value, second] = await started();
+    assert.deepEqual([value, second >= first + 60], [1, true]);
+    // What another one has folded is as old as it was.
+    await two.doAll(['record', { key: 'a', value: 1 }], ['pass', { seconds: 60 }]);
+    const oldest = await started();
+    await two.doAll(['remove', { key: 'a' }], ['record', { key: 'a', value: 1 }]);
+    await one.do('remove', { key: 'a' });
+    assert.deepEqual(await started(), [oldest[0] + 1, oldest[1]]);
+  });
+
+  it('threads whose series come and go lose nothing and count nothing twice', async t => {
+    const { registry, start, loseAggregator } = await setUp(t);
+    const page = () => registry.workerMetrics();
+    const recorded = await compareWithBooks({ pages: 40, seed: 1, start, page, loseAggregator });
+    t.diagnostic(`${recorded} recorded`);
+    assert.ok(recorded > 10_000);
+  });
 });
