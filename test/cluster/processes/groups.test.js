@@ -161,6 +161,32 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await checkPages(others);
   });
 
+  it('a series that one process removes stays in the sum while others have it, also under the next leader, and counts once', async () => {
+    const processes = await group.startMany(4);
+    await count(processes, 3);
+    await checkPages(processes);
+    for (let round = 0; round < 2; round++) {
+      const { leader } = await agreement();
+      const leading = group.running.find(({ process }) => process.pid === leader.pid);
+      const others = group.running.filter(member => member !== leading);
+      // The first one is in a page of this leader, the second one is not.
+      await others[0].do('remove');
+      await checkPages(group.running);
+      await count([others[1]]);
+      await checkPages(group.running);
+      await count([others[0]], 2);
+      await others[0].page();
+      await others[0].do('remove');
+      await leading.kill();
+      for (let i = 0; i < 3; i++) await checkPages(others);
+      await count([others[0]]);
+      await checkPages(others);
+    }
+    for (const member of group.running) await member.do('remove');
+    const page = await group.running[0].page();
+    assert.equal(page.get('requests_total'), undefined, 'nobody has it any more');
+  });
+
   it('after all have ended, the next process starts an empty group, which the environment names', async () => {
     group.option = undefined;
     group.env.PROM_CLIENT_CLUSTER_GROUP = 'test';
