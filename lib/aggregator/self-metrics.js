@@ -3,14 +3,15 @@
 // Runs with the aggregator. Metrics about the scrapes of a cluster: which workers a page shows, how old their
 // numbers are, and what failed. Names follow https://prometheus.io/docs/practices/naming/.
 
+const { EXPIRED } = require('../source/failure-counts');
+
 const PREFIX = 'prom_client_cluster_';
 
 // A series that first appears with the value 1 has no increase() for Prometheus, so the first event would
 // raise no alert. Those that are known start at 0.
-const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
-
-/** A stage for what is not a failure: series that were idle. */
-const EXPIRED = 'expired';
+const STAGES = [
+  ...['collect', 'max-series', 'write', 'checkpoint', 'capture', 'ended', 'aggregator', 'json', 'merge'],
+];
 
 const SOURCE_CODES = ['magic', 'byte-order', 'version', 'end-mark', 'log', 'checksum', 'numbers'];
 const FILE_CODES = ['ENOENT', 'EACCES', 'EFBIG', 'EINVAL', 'EIO', 'ELOOP', 'EMFILE', 'ENFILE', 'ENOMEM'];
@@ -72,7 +73,7 @@ function selfMetrics(facts, state, refused, now, families) {
     ...facts.durations,
     counter(
       'failures_total',
-      'Failures by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name, or its result is not a metric. json: a custom metric object cannot be read. merge: a metric cannot be merged. Other stages: a snapshot could not be captured or written.',
+      'Failures by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name, or its result is not a metric. ended: series whose counts were dropped after they had ended, because nobody asked for them. json: a custom metric object cannot be read. merge: a metric cannot be merged. Other stages: a snapshot could not be captured or written.',
       withZeros(
         STAGES.map(stage => ({ stage, metric: '' })),
         state.failures.flatMap(({ stage, metric, count }) =>
