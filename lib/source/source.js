@@ -236,6 +236,8 @@ class Source {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
+    /** @type {MetricView[]} */
+    const views = [];
     const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
     for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
@@ -246,12 +248,14 @@ class Source {
           // Not spread into a new object, which takes V8 2 µs instead of 0.1.
           const { numbers, extras } = this.#numbersOf(view, isCurrent);
           entries.push({ defaults, view, numbers, extras });
+          views.push(view);
           continue;
         }
         const json = this.#customMetrics.jsonOf(metric);
         if (json !== undefined) entries.push({ defaults, json });
       }
     }
+    const { length } = entries;
     this.#addEnded(entries);
     const capture = {
       workerId,
@@ -263,7 +267,8 @@ class Source {
       failures: [...this.#failures.entries, ...tableCounts(entries)],
       isLast,
     };
-    runThrough(this.log.extend(entries.flatMap(({ view }) => view ?? [])));
+    for (const { view } of entries.slice(length)) views.push(/** @type {MetricView} */ (view));
+    runThrough(this.log.extend(views));
     if (this.#seenLosses !== this.log.losses) {
       this.#seenLosses = this.log.losses;
       this.#ended.keep(table => this.log.has(table));

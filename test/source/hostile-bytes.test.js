@@ -39,7 +39,7 @@ const CASES_PER_READING = 20;
 
 /** A worker with a metric of each kind, and what it counts from one snapshot to the next. */
 async function richWorker() {
-  const worker = makeWorker();
+  const worker = makeWorker(undefined, { keepsEnded: true });
   const registers = [worker.registry];
   const labelled = { help: 'h', labelNames: ['a', 'b'], registers };
   const counter = new Counter({ name: 'c', enableExemplars: false, ...labelled });
@@ -56,10 +56,11 @@ async function richWorker() {
     for (let i = 0; i < 5; i++) summary.observe(labels, value + i);
     for (const each of [value, -value, value / 1000, 0]) native.observe(labels, each);
     gauge.set(value);
+    // Of the capture before this one, if there was one: they end.
+    for (const metric of [counter, histogram, summary, native]) metric.remove({ a: `v${value - 1}`, b: 'ü' });
   };
   use(1);
   use(2);
-  counter.remove({ a: 'v1', b: 'ü' });
   await worker.source.prepare(1000);
   return { ...worker, use };
 }
@@ -191,7 +192,7 @@ describe('bytes from another process', () => {
       return input.length;
     });
     assert.ok(
-      refused > 600 * effort && applied > 400 * effort,
+      refused > 600 * effort && applied > 250 * effort,
       `${refused} refused, ${applied} applied: both are tested`,
     );
   });

@@ -422,7 +422,8 @@ const NUMBER_STEP = fc.effort > 1 ? 1 : 13;
 
 /** A worker with a small example of everything that a snapshot may contain. */
 async function richWorker() {
-  const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE), new Registry()]);
+  const registries = [new Registry(Registry.OPENMETRICS_CONTENT_TYPE), new Registry()];
+  const worker = makeWorker(registries, { keepsEnded: true });
   const [openMetrics, registry] = worker.registries;
   const registers = [openMetrics];
   openMetrics.setDefaultLabels({ env: 'test', a: 'default' });
@@ -468,6 +469,7 @@ async function firstAndLater({ full }) {
   const first = scrape(worker, control, WORKER);
   worker.counter.inc({ labels: { a: 'new', b: 'three' }, value: 5 });
   worker.histogram.observe({ a: 'new' }, 0.5);
+  for (const metric of [worker.histogram, worker.summary]) metric.remove({ a: 'x' });
   worker.summary.observe({ a: 'new' }, 9);
   worker.gauge.help = 'another metric from now on';
   new Gauge({ name: 'later', help: 'later', labelNames: ['a'], registers: [worker.registry] }).set(
