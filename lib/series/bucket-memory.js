@@ -4,7 +4,7 @@
 // chunks of 16 buckets, found through a directory of each side, positive and negative. Chunks without
 // observations do not exist.
 
-const { MIN_SCHEMA, MAX_SCHEMA } = require('./native-index');
+const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS } = require('./merged-buckets');
 const { pageShiftOf, pageMaskOf } = require('./number-pages');
 
@@ -86,14 +86,14 @@ function readRow(memory, row) {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const version = Atomics.load(head.words, head.at + VERSION);
     if (version % 2 !== 0) continue;
-    const buckets = isReadable(memory.pages, head) ? readHead(memory, head) : undefined;
+    const buckets = readValid(memory, head);
     // Unlike a load, this is not done before the reads above, on any processor.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
   // A thread was terminated between the two stores: the head is still the old one, or already the new one.
   const version = Atomics.load(head.words, head.at + VERSION);
-  if (!isWhole(head) || !isReadable(memory.pages, head)) return undefined;
-  const buckets = readHead(memory, head);
+  if (!isWhole(head)) return undefined;
+  const buckets = readValid(memory, head);
   return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
 }
 
@@ -116,21 +116,38 @@ function checkOf(words, at) {
 }
 
 /**
- * @param {Int32Array[]} pages
+ * @param {BucketMemory} memory
  * @param {Head} head
- * @returns {boolean} whether it is valid, and its memory is there
+ * @returns {Buckets | undefined} undefined if some of its memory is not there, or if it is not valid
  */
-function isReadable(pages, { words, numbers, at }) {
-  const number = at / WORDS_OF_NUMBER;
-  const schema = words[at + SCHEMA];
-  const threshold = numbers[number + ZERO_THRESHOLD];
-  const zeros = numbers[number + ZERO_COUNT];
-  if (!(schema >= MIN_SCHEMA && schema <= MAX_SCHEMA && threshold >= 0 && threshold < Infinity)) return false;
-  if (!(Number.isInteger(zeros) && zeros >= 0)) return false;
+function readValid(memory, head) {
+  const { words, at } = head;
   const size = chunkSize(words[at + IS_WIDE]);
+  for (const side of [POSITIVE, NEGATIVE])
+    if (!isReadableSide(memory.pages, words, at + side, size)) return undefined;
+  const buckets = readHead(memory, head);
+  // Not before: the thread may change it between two looks.
+  return isValid(buckets) ? buckets : undefined;
+}
+
+/** @param {Buckets} buckets */
+function isValid({ schema, zeroThreshold, zeroCount, positive, negative }) {
   return (
-    isReadableSide(pages, words, at + POSITIVE, size) && isReadableSide(pages, words, at + NEGATIVE, size)
+    schema >= MIN_SCHEMA &&
+    schema <= MAX_SCHEMA &&
+    zeroThreshold >= 0 &&
+    zeroThreshold < Infinity &&
+    (zeroCount === 0 || isCount(zeroCount)) &&
+    [positive, negative].every(({ indices, counts }) => {
+      const ends = indices.length === 0 ? [] : [indices[0], indices[indices.length - 1]];
+      return ends.every(index => isIndex(index, schema)) && counts.every(isCount);
+    })
   );
+}
+
+/** @param {number} value */
+function isCount(value) {
+  return Number.isSafeInteger(value) && value > 0;
 }
 
 /**
@@ -190,7 +207,8 @@ function readHead({ pages, maxBuckets }, { words, numbers, at }) {
 function readSide(pages, words, head, side) {
   /** @type {Side} */
   const { indices, counts } = { indices: [], counts: [] };
-  const length = words[side + LENGTH];
+  // At most: another thread may have changed it since it was checked.
+  const length = Math.min(words[side + LENGTH], MOST_LENGTH);
   if (length === 0) return { indices, counts };
   const isWide = words[head + IS_WIDE] !== 0;
   const first = words[side + FIRST] << CHUNK_SHIFT;

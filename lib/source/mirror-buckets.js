@@ -3,7 +3,6 @@
 // Runs where thread-mirror.js does. The sparse buckets of another thread's native histogram, read where that
 // thread counts.
 
-const { isIndex } = require('../series/native-index');
 const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/bucket-memory');
 
 let nextVersion = 1;
@@ -74,23 +73,9 @@ class MirrorBuckets {
     const last = this.#last[row];
     if (last?.changes === changes) return last;
     const buckets = readRow(this.#memory, row);
-    if (
-      buckets === undefined ||
-      ![buckets.positive, buckets.negative].every(side => isSide(side, buckets.schema))
-    )
-      return last;
+    if (buckets === undefined) return last;
     return (this.#last[row] = { changes, version: nextVersion++, buckets });
   }
-}
-
-/**
- * @param {Buckets['positive']} side
- * @param {number} schema
- * @returns {boolean} whether numbers can be in its buckets
- */
-function isSide({ indices }, schema) {
-  const { length } = indices;
-  return length === 0 || (isIndex(indices[0], schema) && isIndex(indices[length - 1], schema));
 }
 
 module.exports = { MirrorBuckets };
