@@ -339,3 +339,81 @@ describe('an answer that a virus scanner has open', () => {
     });
   }
 });
+
+describe('rows that have ended in a worker', () => {
+  const render = (of, shown) => {
+    const result = runThrough(of.render({ formats: [PLAIN_TEXT], custom: [], final: true, shown }));
+    const text = Buffer.from(result.bodies[0].buffer, 0, result.bodies[0].length).toString();
+    return { ended: result.ended, sum: Number(/^ended_total{a="x"} (.*)$/m.exec(text)?.[1]) };
+  };
+
+  for (const hasDirectory of [true, false])
+    it(`are part of saved totals before a page is written, ${hasDirectory ? 'in the directory' : 'or the primary has them'}`, async t => {
+      let totals;
+      let own = '';
+      const options = {
+        inMemory: !hasDirectory,
+        onDirectory: created => (own = created),
+        onRetired: (_, saved) => (totals = saved),
+      };
+      const first = await openAggregator(t, Aggregator, options);
+      const workers = [1, 2].map(id => {
+        const made = makeWorker();
+        const registers = [made.registry];
+        const series = new Counter({ name: 'ended_total', help: 'h', labelNames: ['a'], registers });
+        series.inc({ a: 'x' }, id);
+        const answerTo = (reader, known) => {
+          const bytes = bytesOf(made.source.captureWithLog(id, known));
+          reader.answer({ workerId: id, bytes: new Uint8Array(bytes) });
+        };
+        return { id, series, source: made.source, answerTo };
+      });
+      for (const { answerTo } of workers) answerTo(first);
+      assert.deepEqual(render(first, []), { ended: [], sum: 3 });
+      workers[0].series.remove({ a: 'x' });
+      for (const { answerTo } of workers) answerTo(first);
+      const { ended, sum } = render(first, [1, 2]);
+      assert.deepEqual([ended, sum], [[[1, 1]], 3]);
+      // From now on, the worker does not offer them any more.
+      workers[0].source.asked(1);
+      await first.close({ remove: false });
+      const next = await openAggregator(t, Aggregator, { ...options, adopt: own || undefined, totals });
+      for (const { answerTo } of workers) answerTo(next);
+      assert.deepEqual(render(next, [1, 2]), { ended: [[1, 1]], sum: 3 });
+      workers[1].series.remove({ a: 'x' });
+      for (const { answerTo } of workers) answerTo(next);
+      assert.deepEqual(render(next, [1, 2]), {
+        ended: [
+          [1, 1],
+          [2, 1],
+        ],
+        sum: NaN,
+      });
+      await next.close();
+    });
+
+  it('do not leave while a worker that a page has shown has not answered a new aggregator', async t => {
+    const [made] = [makeWorker()];
+    const registers = [made.registry];
+    const series = new Counter({ name: 'ended_total', help: 'h', labelNames: ['a'], registers });
+    series.inc({ a: 'x' });
+    const answerWith = () =>
+      aggregator.answer({
+        workerId: 1,
+        bytes: new Uint8Array(bytesOf(made.source.captureWithLog(1, undefined))),
+      });
+    answerWith();
+    series.remove({ a: 'x' });
+    answerWith();
+    assert.equal(render(aggregator, [1, 2]).sum, NaN);
+    series.inc({ a: 'x' });
+    answerWith();
+    assert.equal(render(aggregator, [1, 2]).sum, 2);
+    series.remove({ a: 'x' });
+    answerWith();
+    assert.equal(render(aggregator, [1]).sum, NaN);
+    series.inc({ a: 'x' });
+    answerWith();
+    assert.equal(render(aggregator, [1]).sum, 1);
+  });
+});
