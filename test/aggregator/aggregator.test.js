@@ -358,7 +358,7 @@ describe('rows that have ended in a worker', () => {
       };
       const first = await openAggregator(t, Aggregator, options);
       const workers = [1, 2].map(id => {
-        const made = makeWorker();
+        const made = makeWorker(undefined, { keepsEnded: true });
         const registers = [made.registry];
         const series = new Counter({ name: 'ended_total', help: 'h', labelNames: ['a'], registers });
         series.inc({ a: 'x' }, id);
@@ -393,7 +393,7 @@ describe('rows that have ended in a worker', () => {
     });
 
   it('do not leave while a worker that a page has shown has not answered a new aggregator', async t => {
-    const [made] = [makeWorker()];
+    const made = makeWorker(undefined, { keepsEnded: true });
     const registers = [made.registry];
     const series = new Counter({ name: 'ended_total', help: 'h', labelNames: ['a'], registers });
     series.inc({ a: 'x' });

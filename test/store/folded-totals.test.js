@@ -336,6 +336,37 @@ test('folded totals: a sum of floats does not fall by one ulp when rows end, wor
   }
 });
 
+test('folded totals: buckets stay as coarse as on the last page while the series is there, and are fine again after it', () => {
+  const [fine, coarse] = [1.1, 2].map(nativeHistogramBucketFactor => ({
+    make: options => new Histogram({ ...options, buckets: [], nativeHistogramBucketFactor }),
+    record: (histogram, labels, value) => histogram.observe(labels, value),
+  }));
+  const cluster = new Cluster();
+  const maxIdleSeconds = MAX_IDLE / 1000;
+  const workers = cluster.join(
+    new EndingWorker(1, { type: fine, maxIdleSeconds }),
+    new EndingWorker(2, { type: coarse, maxIdleSeconds }),
+  );
+  for (const worker of workers) worker.record(5);
+  const schemaAfter = steps => {
+    perform(cluster, workers, steps.split(', '));
+    const [{ view }] = runThrough(cluster.store.merge(new Set(), [...cluster.shown]));
+    return view.rows().length === 0 ? undefined : view.bucketsAt(view.rows()[0]).schema;
+  };
+  const schema = schemaAfter('scrape');
+  workers[1].endRow('x', false);
+  assert.strictEqual(schemaAfter('scrape'), schema);
+  workers[0].endRow('x', false);
+  workers[0].record(5);
+  assert.strictEqual(schemaAfter('scrape'), schema);
+  assert.strictEqual(schemaAfter('save, tell, lose, scrape'), schema);
+  workers[0].endRow('x', false);
+  assert.strictEqual(schemaAfter('scrape'), undefined);
+  // It is born and dies between two pages.
+  workers[0].record(5);
+  assert.ok(schemaAfter('scrape 1, die 1') > schema);
+});
+
 test('folded totals: dead workers that are folded leave their rounding errors', () => {
   const { cluster, workers } = clusterOf(Array(13).fill(0.1), {});
   for (let id = 1; id <= 11; id++) cluster.die(id);
