@@ -129,7 +129,9 @@ class EndedRows {
   #followed = new Map();
   /** @type {Set<TableEndings>} those that have batches */
   #active = new Set();
-  /** When the reader has asked last. */
+  /** Whether the reader has ever asked. Before that, no page had anything of these rows. */
+  #isAsked = false;
+  /** When it has asked last. */
   #askedAt = -Infinity;
   #lookedAt = -Infinity;
   /** @type {Map<string, number>} by name of the metric: rows that were dropped unread since then */
@@ -232,8 +234,9 @@ class EndedRows {
       const isLater = (/** @type {Batch} */ { view }) => Number(view.ended?.batch) > saved;
       for (const endings of this.#active) this.#setClosed(endings, endings.closed.filter(isLater));
     }
-    const unread = this.#unread;
+    const unread = this.#isAsked ? this.#unread : [];
     this.#unread = new Map();
+    this.#isAsked = true;
     return unread;
   }
 

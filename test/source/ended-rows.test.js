@@ -317,7 +317,7 @@ describe('rows that have ended', () => {
       registers: [worker.registry],
     });
     const reader = new Reader();
-    await answer(worker, reader);
+    unasked(worker, reader);
     const end = () => {
       for (const metric of [worker.counter, slow]) {
         metric.inc({ a: 'x' });
@@ -325,6 +325,9 @@ describe('rows that have ended', () => {
       }
     };
     const offered = () => unasked(worker, reader).map(({ name }) => name);
+    end();
+    clock.hold(1000);
+    assert.deepStrictEqual(offered(), [], 'nobody has ever asked');
     end();
     await answer(worker, reader);
     clock.hold(1);
