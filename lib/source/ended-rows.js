@@ -256,7 +256,8 @@ class EndedRows {
       for (const { since, table } of [...open, ...closed]) {
         // Otherwise the last answer had it.
         const isUnread = now - since >= limit && since > this.#askedAt;
-        if (isUnread) this.#unread.set(view.name, (this.#unread.get(view.name) ?? 0) + table.rowCount);
+        const name = String(view.name);
+        if (isUnread) this.#unread.set(name, (this.#unread.get(name) ?? 0) + table.rowCount);
       }
       endings.open = open.filter(isKept);
       this.#setClosed(endings, closed.filter(isKept));
