@@ -392,7 +392,7 @@ describe('rows that have ended in a worker', () => {
       await next.close();
     });
 
-  it('do not leave while a worker that a page has shown has not answered a new aggregator', async t => {
+  it('do not leave while a worker that a page has shown has not answered a new aggregator', async () => {
     const made = makeWorker(undefined, { keepsEnded: true });
     const registers = [made.registry];
     const series = new Counter({ name: 'ended_total', help: 'h', labelNames: ['a'], registers });
