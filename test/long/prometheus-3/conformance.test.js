@@ -14,6 +14,7 @@ describe('conformance to Prometheus 3', { skip }, () => {
   for (const file of [
     'package/remote-write-prometheus',
     'package/conformance-prometheus',
+    'package/idle-series-prometheus',
     'docs/grafana-dashboard',
   ]) {
     it(file, () => {
