@@ -141,8 +141,8 @@ function* dropAbsent(family, totals, state) {
  * @param {Uint8Array} state by row of the family
  */
 function markLive({ rows: { rows }, order, rowCount }, state) {
-  const count = order === undefined ? rowCount : order.length;
-  for (let i = 0; i < count; i++) state[rows[order === undefined ? i : order[i]]] = LIVE;
+  if (order === undefined) for (let row = 0; row < rowCount; row++) state[rows[row]] = LIVE;
+  else for (let i = 0; i < order.length; i++) state[rows[order[i]]] = LIVE;
 }
 
 /** @param {Source} source */

@@ -83,6 +83,8 @@ class RetiredTotals {
   #errors = undefined;
   #rules;
   #source;
+  /** Of the family's rows to which all rows are translated; -1 for none. */
+  #translatedTo = -1;
   /** By row of a family: the row. Of the family's rows and the table's epoch that are named here. */
   #rowsInFamily = { rows: NO_ROWS, generation: -1, epoch: -1, rowCount: 0 };
 
@@ -113,7 +115,10 @@ class RetiredTotals {
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
       // Even if it was dropped: a compaction under way may have copied its digest before.
-      rowStarted: row => this.#dropExtras(row),
+      rowStarted: row => {
+        this.#translatedTo = -1;
+        this.#dropExtras(row);
+      },
       startMove: () => this.#startMove(),
     };
   }
@@ -147,9 +152,10 @@ class RetiredTotals {
    * @returns {Int32Array} by row: that of the family
    */
   familyRows(family) {
-    const source = this.#source.read();
-    runThrough(family.translate(source));
-    return source.rows.rows;
+    const { generation } = family.rows;
+    if (this.#translatedTo !== generation) runThrough(family.translate(this.#source.read()));
+    this.#translatedTo = generation;
+    return this.#source.read().rows.rows;
   }
 
   /**
@@ -386,6 +392,7 @@ class RetiredTotals {
         errors.set(this.#errors.subarray(old * width, (old + 1) * width), row * width);
       },
       finish: () => {
+        this.#translatedTo = -1;
         this.#digests = digests;
         this.#buckets = buckets;
         this.#errors = errors;
