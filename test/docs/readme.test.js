@@ -288,7 +288,7 @@ describe('docs/cluster.md', () => {
     const text = read('docs/cluster.md');
     const section = text.slice(text.indexOf('## Options'), text.indexOf('A call of'));
     const documented = Array.from(
-      section.matchAll(/^\| `([a-z]\w+)` +\| (?:milliseconds|path|boolean|list)/gm),
+      section.matchAll(/^\| `([a-z]\w+)` +\| (?:milliseconds|number|path|boolean|list)/gm),
       match => match[1],
     );
     const source = fs.readFileSync(path.join(ROOT, 'lib/cluster/aggregator-registry.js'), 'utf8');
