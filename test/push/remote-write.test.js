@@ -11,6 +11,7 @@ const { runInNewContext } = require('node:vm');
 const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
 const { viewOf } = require('../../lib/registry/metric-view');
+const { MovedClock } = require('../fixtures/idle-clock');
 const { Program } = require('../fixtures/program');
 const { FakeReceiver, accept, answerForever } = require('./fixtures/receiver');
 
@@ -473,6 +474,36 @@ describe('RemoteWrite', () => {
     metric.set({ of: 'a"' }, 3);
     await push.push();
     assert.strictEqual(to.series.get(`value${JSON.stringify({ ...labels, of: 'a"' })}`).value, 3);
+  });
+
+  it('a series that expires gets one stale marker for each of its samples', async t => {
+    const clock = new MovedClock(t);
+    const to = await receiver();
+    const options = { help: 'h', labelNames: ['of'], maxIdleSeconds: 600, registers: [registry] };
+    const metrics = [
+      new Gauge({ name: 'value', ...options }),
+      new Histogram({ name: 'size', buckets: [1], ...options }),
+    ];
+    const record = (of, value) =>
+      metrics.forEach(metric => metric[metric.set ? 'set' : 'observe']({ of }, value));
+    const push = remoteWrite(to);
+    record('idle', 1);
+    record('used', 2);
+    await push.push();
+    await clock.move(500);
+    record('used', 2);
+    await clock.move(200);
+    await push.push();
+    await push.push();
+    const stale = to.requests.map(({ series }) => series.filter(isStale));
+    assert.deepStrictEqual(
+      stale.map(({ length }) => length),
+      [0, 5, 0],
+    );
+    assert.deepStrictEqual(
+      new Set(stale[1].map(series => new Map(series.labels).get('of'))),
+      new Set(['idle']),
+    );
   });
 
   it('a histogram that ends gets a stale marker for each series', async () => {

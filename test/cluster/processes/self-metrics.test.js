@@ -292,6 +292,31 @@ describe('self-metrics of a cluster', () => {
     await other.end();
   });
 
+  it('expired_series_total counts what workers have dropped, dead ones too; that is no failure', async () => {
+    const cluster = shared();
+    const killed = await cluster.fork();
+    const drop = async ({ client, require, state }) => {
+      const { MovedClock } = require('./idle-clock');
+      state.clock = new MovedClock();
+      const options = { name: 'idle', help: 'h', labelNames: ['a'], maxIdleSeconds: 600 };
+      const gauge = new client.Gauge(options);
+      for (let a = 0; a < 3; a++) gauge.set({ a }, a);
+      await state.clock.move(720);
+    };
+    const before = await selfScrape(cluster);
+    await cluster.inWorkers([1, killed], drop);
+    const expected = { 'expired_series_total{metric="idle"}': 6 };
+    const growth = async () => {
+      const self = await selfScrape(cluster);
+      assert.deepEqual(growthOf('failures_total', before, self), {});
+      return growthOf('expired_series_total', before, self);
+    };
+    assert.deepEqual(await growth(), expected);
+    await cluster.killWorker(killed);
+    assert.deepEqual(await growth(), expected);
+    await cluster.inWorker(1, ({ client }) => client.register.removeSingleMetric('idle'));
+  });
+
   it('failures_total counts failures of workers by stage and metric, and keeps those of dead workers', async () => {
     const cluster = shared();
     const killed = await cluster.fork();
