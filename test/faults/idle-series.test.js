@@ -4,10 +4,13 @@
 // and the leader of a group dies: nothing is lost, and nothing comes back.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { describe, it } = require('node:test');
 const { Churn, CHURNING } = require('../fixtures/churn');
-const { preloadFile, startCluster } = require('../fixtures/cluster-harness');
+const { preloadFile, startCluster, until } = require('../fixtures/cluster-harness');
 const { TestGroup } = require('../fixtures/group');
+const { RETIRED_FILE } = require('../../lib/spool/sweep');
 
 /**
  * By the thread's own clock saving takes no time, so there is no pause before it saves again: devices die and
@@ -93,9 +96,15 @@ describe('idle series of a group', () => {
     await shows(9);
     await b.do('moveClock', 720);
     await shows(9);
+    const savedBytes = () => fs.statSync(path.join(group.spool, RETIRED_FILE)).size;
+    const before = savedBytes();
     await a.do('moveClock', 720);
     await shows(undefined);
+    // Pages that follow one another at once are not saved each.
+    await until(() => savedBytes() < before, 'it is saved that the series has left');
     await b.do('countDevice', 2);
+    await shows(2);
+    await killLeader();
     await shows(2);
   });
 });
