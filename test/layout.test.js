@@ -55,9 +55,15 @@ function loads() {
   });
 }
 
-/** What programs without native histograms do not load. */
-const OF_NATIVE =
-  /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))(-message)?$/;
+/** What only some programs load: those that have one of these. `users` are files which are for these only. */
+const OF_SOME = {
+  'native histograms': {
+    files:
+      /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))(-message)?$/,
+    users: /protobuf|remote-write/,
+  },
+  'metrics with maxIdleSeconds': { files: /(expiring-table|gradual-compaction)$/, users: /^$/ },
+};
 
 describe('layout of lib/', () => {
   const all = loads();
@@ -76,20 +82,22 @@ describe('layout of lib/', () => {
     });
   }
 
-  it('what only native histograms need is loaded by them', () => {
-    const files = [...new Set(all.map(({ file }) => file))];
-    const before = files.filter(
-      file => !OF_NATIVE.test(file.replace('.js', '')) && !/protobuf|remote-write/.test(file),
-    );
-    const loading = before.filter(file => {
-      const code = fs.readFileSync(path.join(LIB, file), 'utf8');
-      // In a function, a line does not begin with it.
-      return Array.from(code.matchAll(/^const [^=]*= require\('(.*)'\);$/gm)).some(([, target]) =>
-        OF_NATIVE.test(target),
+  for (const [what, { files, users }] of Object.entries(OF_SOME)) {
+    it(`what only ${what} need is loaded by them`, () => {
+      const before = new Set(
+        all.map(({ file }) => file).filter(file => !files.test(file.replace('.js', ''))),
       );
+      const loading = [...before].filter(file => {
+        if (users.test(file)) return false;
+        const code = fs.readFileSync(path.join(LIB, file), 'utf8');
+        // In a function, a line does not begin with it.
+        return Array.from(code.matchAll(/^const [^=]*= require\('(.*)'\);$/gm)).some(([, target]) =>
+          files.test(target),
+        );
+      });
+      assert.deepEqual(loading, []);
     });
-    assert.deepEqual(loading, []);
-  });
+  }
 
   it('the imports that docs/internals/architecture.md allows point in one direction', () => {
     const reached = (folder, before = []) => {

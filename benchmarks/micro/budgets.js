@@ -58,6 +58,7 @@ const BUDGETS = [
   { id: 'native-histograms/page', figure: 'gap', atMost: 1 },
   { id: 'native-histograms/section', figure: 'share', atMost: 1 },
   { id: 'native-histograms/cluster', figure: 'gap', atMost: 2 },
+  ...['inc', 'child', 'observe'].map(key => ({ id: `idle-series/${key}`, figure: 'share', atMost: 1.02 })),
 ];
 
 /**

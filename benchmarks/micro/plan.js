@@ -19,6 +19,7 @@ const ORDER = [
   'observe',
   'start-timer',
   'summary-observe',
+  'idle-series',
   'new-series',
   'metrics-text',
   'metrics-json',
