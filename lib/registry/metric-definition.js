@@ -23,7 +23,8 @@ function differenceOf(existing, Type, config) {
   const wanted = new Type({ ...config, registers: [] });
   if (existing.type !== wanted.type) return `is a ${existing.type}, not a ${wanted.type}`;
   // A metric of another copy of this package is compared by the name of its class.
-  if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is not a ${Type.name}`;
+  if (!(existing instanceof Type) && existing.constructor?.name !== Type.name)
+    return `is not of the class ${Type.name}`;
   const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
   if (option === undefined) return undefined;
   return `has the ${option} ${inspect(existing[option], ONE_LINE)}, not ${inspect(wanted[option], ONE_LINE)}`;

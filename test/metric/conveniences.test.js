@@ -328,7 +328,7 @@ describe('registry.getOrCreate()', () => {
     class Own extends Counter {}
     const registry = new Registry();
     registry.getOrCreate(Counter, config);
-    assert.throws(() => registry.getOrCreate(Own, config), /It is not a Own$/);
+    assert.throws(() => registry.getOrCreate(Own, config), /It is not of the class Own$/);
     const own = new Registry().getOrCreate(Own, config);
     assert.ok(own instanceof Own);
   });
