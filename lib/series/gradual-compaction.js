@@ -61,6 +61,12 @@ class GradualCompaction extends Compaction {
     return true;
   }
 
+  /** @param {number} old */
+  forget(old) {
+    if (this.isMoved(old)) this.#removed.add(this.newRowOf(old));
+    super.forget(old);
+  }
+
   finish() {
     this.endCopying();
     if (this.#removed.size === 0) return undefined;

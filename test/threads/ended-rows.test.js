@@ -4,8 +4,10 @@
 // them.
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const path = require('node:path');
 const { describe, it } = require('node:test');
+const { promisify } = require('node:util');
 const { WorkerRegistry, register } = require('../../index');
 const { familiesOf } = require('../fixtures/protobuf-page');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
@@ -200,4 +202,24 @@ describe('rows that end in a thread', { timeout: 120_000 }, () => {
     t.diagnostic(`${recorded} recorded`);
     assert.ok(recorded > 10_000);
   });
+});
+
+it('rows that end in threads of workers are in the sum of a cluster until nobody has them', async () => {
+  const program = path.join(__dirname, 'fixtures/cluster-ended-program.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  const expectedPages = [
+    expected({ a: [3, 5, 7] }),
+    expected({ a: [5, 7] }, { a: [3, 2] }),
+    expected({ a: [7] }, { a: [3, 2, 5] }),
+    expected({ a: [7] }, { a: [3, 2, 5] }),
+    {},
+    expected({ a: [1] }),
+    {},
+  ];
+  const pages = JSON.parse(stdout).map(sorted);
+  // Two pages after each step.
+  assert.deepEqual(
+    pages,
+    expectedPages.flatMap(page => [page, page]),
+  );
 });
