@@ -38,6 +38,8 @@ NO_FORMS.numberOf({});
  * Publishes a table. It may begin or end to follow the table in each of these calls.
  *
  * @typedef {object} TableFollower
+ * @property {boolean} keepsRows whether a label set gets another row if it comes back after it was removed,
+ *   because other threads may not have read the numbers of its last one yet
  * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero, last
  * @property {(row: number) => void} rowReset called after a row was set to zero
  * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed: by the
@@ -102,11 +104,6 @@ class SeriesTable {
     this.starts = undefined;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
-    /**
-     * Whether a label set gets another row if it comes back after it was removed, because other threads may
-     * not have read the numbers of its last one yet.
-     */
-    this.keepsRows = false;
     /** @type {readonly TableFollower[]} another list if one is added or removed */
     this.followers = NO_FOLLOWERS;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
@@ -306,8 +303,9 @@ class SeriesTable {
     this.liveCount--;
     this.generation++;
     if (this.followers === NO_FOLLOWERS) return;
+    const keepsRows = this.followers.some(follower => follower.keepsRows);
     for (const follower of this.followers) follower.rowRemoved(row, isExpired);
-    if (!this.keepsRows) return;
+    if (!keepsRows) return;
     this.index?.forget(row);
     this.live.compaction?.forget(row);
   }

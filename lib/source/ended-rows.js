@@ -83,6 +83,8 @@ class Batch {
 
 /** @implements {TableFollower} */
 class TableEndings {
+  /** Rows are copied when they end. */
+  keepsRows = false;
   /** @type {Batch[]} that no capture has offered */
   open = [];
   /** @type {Batch[]} */

@@ -54,6 +54,8 @@ class TablePublisher {
   constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered, onChanged }) {
     const { table } = view;
     this.table = table;
+    // Of others, nothing is left when they are removed.
+    this.keepsRows = table.starts !== undefined;
     this.#digestOf = view.digestOf;
     this.#exemplars = view.exemplars;
     this.#buckets = view.buckets;
@@ -82,8 +84,6 @@ class TablePublisher {
     const count = this.#numbers.shareOverflowCount(table);
     if (count !== undefined) this.#log.append(RECORD.OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.followers = [...table.followers, this];
-    // Of others, nothing is left when they are removed.
-    if (table.starts !== undefined) table.keepsRows = true;
     if (this.#digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
       this.#publishExemplar(row, column, slot.exemplar);

@@ -24,9 +24,15 @@ for (const [name, newTable] of /** @type {[string, () => SeriesTable][]} */ ([
     for (let seed = 1; seed <= 5; seed++) {
       const random = randomFrom(seed);
       const table = newTable();
-      // As if somebody had followed it.
-      table.followers = [];
-      table.keepsRows = true;
+      const nothing = () => {};
+      table.followers = [
+        /** @type {any} */ ({
+          keepsRows: true,
+          rowStarted: nothing,
+          rowRemoved: nothing,
+          renumbered: nothing,
+        }),
+      ];
       /** @type {Map<string, number>} */
       const model = new Map();
       /** @type {{page: Float64Array, offset: number, value: number}[]} */
