@@ -10,10 +10,15 @@ class Book {
   #sets = new Map();
   /** @type {Map<string, number>} samples of the histogram */
   #samples = new Map();
+  #onRemoved;
 
-  /** @param {number} firstEpoch */
-  constructor(firstEpoch) {
+  /**
+   * @param {number} firstEpoch
+   * @param {(sample: string, value: number) => void} onRemoved called with what a label set had that is gone
+   */
+  constructor(firstEpoch, onRemoved) {
     this.firstEpoch = firstEpoch;
+    this.#onRemoved = onRemoved;
     this.batches = 0;
   }
 
@@ -24,7 +29,11 @@ class Book {
   /** @param {number} batches as many as a page shows */
   advanceTo(batches) {
     const sink = {
-      replace: set => this.#sets.delete(set),
+      replace: set => {
+        const removed = this.#sets.get(set);
+        if (removed !== undefined) this.#onRemoved(sampleOf(set, removed.version), removed.value);
+        this.#sets.delete(set);
+      },
       count: (set, version, amount) => {
         this.#sets.set(set, { version, value: (this.#sets.get(set)?.value ?? 0) + amount });
       },
@@ -36,7 +45,7 @@ class Book {
   /** @returns {Generator<[sample: string, value: number]>} */
   *samples() {
     for (const [set, { version, value }] of this.#sets) {
-      yield [`soak_requests_total{set="s${set}",version="v${version}"}`, value];
+      yield [sampleOf(set, version), value];
     }
     yield* this.#samples;
   }
@@ -58,6 +67,8 @@ class Books {
   #books = new Map();
   /** @type {Map<string, number>} samples of the dead */
   #dead = new Map();
+  /** @type {Map<string, number>} samples that living workers have removed: they stay while others have them */
+  #removed = new Map();
   /** Checks so far, and those that found something. */
   checked = 0;
   /** @type {string[]} */
@@ -70,14 +81,14 @@ class Books {
 
   /** @param {number} worker */
   open(worker) {
-    this.#books.set(worker, new Book(this.epoch));
+    this.#books.set(worker, new Book(this.epoch, (sample, value) => add(this.#removed, sample, value)));
     return this.#books.get(worker).firstEpoch;
   }
 
   /** @param {number} worker that is dead, and whose last numbers the page shows */
   close(worker) {
     for (const [sample, value] of this.#books.get(worker)?.samples() ?? []) {
-      this.#dead.set(sample, (this.#dead.get(sample) ?? 0) + value);
+      add(this.#dead, sample, value);
     }
     this.#books.delete(worker);
   }
@@ -98,11 +109,12 @@ class Books {
       book.advanceTo(batches);
     }
     const expected = new Map(this.#dead);
+    for (const [sample, value] of this.#removed) add(expected, sample, value);
     const required = new Set();
     for (const book of this.#books.values()) {
       for (const [sample, value] of book.samples()) {
         required.add(sample);
-        expected.set(sample, (expected.get(sample) ?? 0) + value);
+        add(expected, sample, value);
       }
     }
     let total = 0;
@@ -111,6 +123,8 @@ class Books {
       const seen = shown.get(sample);
       // Dropped; a new thread may show it again for some time.
       if (seen === undefined && !required.has(sample)) continue;
+      // Being removed: it leaves when the last worker has dropped it, with what dead workers had counted.
+      if (this.#removed.has(sample) && (seen === undefined || seen <= value)) continue;
       if (seen !== value) this.#differ(`${sample} is ${seen}, recorded were ${value}`);
       if (sample.startsWith('soak_requests_total')) {
         total += value;
@@ -129,6 +143,23 @@ class Books {
   #differ(text) {
     this.differences.push(text);
   }
+}
+
+/**
+ * @param {number} set
+ * @param {number} version
+ */
+function sampleOf(set, version) {
+  return `soak_requests_total{set="s${set}",version="v${version}"}`;
+}
+
+/**
+ * @param {Map<string, number>} map
+ * @param {string} sample
+ * @param {number} value
+ */
+function add(map, sample, value) {
+  map.set(sample, (map.get(sample) ?? 0) + value);
 }
 
 /**
