@@ -67,7 +67,7 @@ class Books {
   #books = new Map();
   /** @type {Map<string, number>} samples of the dead */
   #dead = new Map();
-  /** @type {Map<string, number>} samples that living workers have removed: they stay while others have them */
+  /** @type {Map<string, number>} of samples that living workers have removed: they stay while others do */
   #removed = new Map();
   /** Checks so far, and those that found something. */
   checked = 0;
