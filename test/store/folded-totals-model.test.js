@@ -7,7 +7,8 @@ const { test } = require('node:test');
 const assert = require('node:assert');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
-const { EndingWorker, randomFrom } = require('../fixtures/ending-worker');
+const { EndingWorker } = require('../fixtures/ending-worker');
+const { randomFrom } = require('../../benchmarks/shared/random');
 const { effort } = require('../fixtures/seeded-fast-check');
 const { bytesOf, copyOf, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 

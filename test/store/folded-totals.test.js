@@ -7,7 +7,8 @@ const assert = require('node:assert');
 const { Histogram } = require('../../lib/metric/histogram');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { EndingWorker, randomFrom } = require('../fixtures/ending-worker');
+const { EndingWorker } = require('../fixtures/ending-worker');
+const { randomFrom } = require('../../benchmarks/shared/random');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
 const { bytesOf, copyOf, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 

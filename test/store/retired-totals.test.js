@@ -21,6 +21,7 @@ const {
   samplesOf,
   seriesKey,
 } = require('../fixtures/unit-scrape');
+const { randomFrom } = require('../../benchmarks/shared/random');
 require('../fixtures/extremes');
 
 const START = 1_700_000_000_000;
@@ -54,17 +55,6 @@ function restarted(store, options) {
   const fresh = new ClusterStore({ now: store.now, retiredMaxAge: store.retiredMaxAge, ...options });
   fresh.restoreRetired(copyOf(store.encodeRetired()));
   return fresh;
-}
-
-/** A generator of numbers from 0 to 1, the same in each run. */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 test('retired totals: counters, histograms and summaries of a dead worker are kept, other metrics are dropped', () => {
