@@ -11,7 +11,7 @@ const { codedError } = require('../options/coded-error');
  *
  * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
  * @param {string} [contentType] of the returned registry, default Prometheus text
- * @returns {Registry} whose metrics are plain objects with a get()
+ * @returns {Registry} its metrics are plain objects with a get()
  * @throws {Error} if a metric names an unknown aggregator, or the content type is unknown
  */
 function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {

@@ -39,25 +39,27 @@ const TIMEOUT = Symbol('timeout');
 let registries = [Registry.globalRegistry];
 
 /**
- * The metrics of all workers of a cluster, in its primary and in any worker; in a process that has never had
- * a worker, its own. A worker gets them from its primary, which needs an AggregatorRegistry, too.
+ * Shows the metrics of all workers of a cluster, in its primary and in any worker. In a process that has
+ * never had a worker, it shows the metrics of that process. A worker gets the page from its primary, which
+ * needs an AggregatorRegistry, too.
  */
 class AggregatorRegistry extends Registry {
   /**
-   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _FORMATS, _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY, _CHECKPOINT_INTERVAL and _GROUP.
+   * An option that is not passed is read from the environment, if it is set there:
+   * PROM_CLIENT_CLUSTER_TIMEOUT, _FORMATS, _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY,
+   * _CHECKPOINT_INTERVAL and _GROUP.
    *
    * @param {string | object} [contentType] the format of clusterMetrics(), default Prometheus text; or the
    *   options
-   * @param {object} [options] except for `timeout`, `formats` and `maxIdleSeconds`, those of the first
-   *   AggregatorRegistry of a process apply to all
+   * @param {object} [options] `timeout`, `formats` and `maxIdleSeconds` apply to this object; the others are
+   *   shared by all AggregatorRegistry objects of a process, and the first object sets them
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
-   * @param {readonly string[]} [options.formats] as setFormats()
-   * @param {number} [options.maxIdleSeconds] as setMaxIdleSeconds()
+   * @param {readonly string[]} [options.formats] as in setFormats()
+   * @param {number} [options.maxIdleSeconds] as in setMaxIdleSeconds()
    * @param {string} [options.directory] in which the directory of snapshot files is created; default
    *   os.tmpdir(), or /dev/shm if that is not writable
-   * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker
-   *   has them, default one hour
+   * @param {number} [options.retiredMaxAge] milliseconds for which series of dead workers stay on the page if
+   *   no live worker has them, default one hour
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] path or file: URL of the bundle of
    *   `prom-client-cluster/aggregator-thread`, if this library is bundled with the application and that file
@@ -103,14 +105,15 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * The metrics of all workers as text. Workers that do not answer in time are shown with their last numbers.
-   * A metric with an unknown aggregator is left out. If this process has never had a worker, its own metrics.
+   * Returns the metrics of all workers as text, or those of this process if it has never had a worker.
+   * Workers that do not answer in time are shown with their last numbers. A metric with an unknown aggregator
+   * is left out.
    *
    * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a
    *   function is ignored, as in prom-client
    * @returns {Promise<string>} '' if there are no metrics; a Buffer if the registry's format is protobuf
    * @throws {TypeError} if `timeout` is not a number of milliseconds
-   * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the
+   * @throws {Error} if no worker answered in time and there are no earlier numbers; if an aggregator of the
    *   application throws; without workers, if a `collect` hook fails; in a worker, if its primary does not
    *   aggregate
    */
@@ -122,7 +125,7 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * The same as bytes: the primary's loop never touches the text.
+   * The same page as bytes: the primary's loop never processes the text.
    *
    * @param {object} [options]
    * @param {boolean} [options.gzip] compress, outside the primary's loop
@@ -161,7 +164,8 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Where the metrics are aggregated. The self-metrics have the state of the workers, failures and refusals.
+   * Returns where the metrics are aggregated. The self-metrics show the state of the workers, failures and
+   * refusals.
    *
    * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if it is not a primary,
    *   and in no group
@@ -174,13 +178,13 @@ class AggregatorRegistry extends Registry {
     return super[ALLOWS_EXEMPLARS];
   }
 
-  /** An endpoint shows the metrics of the registries that have joined. */
+  /** Passed on to the registries that have joined, whose metrics an endpoint shows. */
   set [ALLOWS_EXEMPLARS](allows) {
     super[ALLOWS_EXEMPLARS] = allows;
     for (const registry of registries) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
-  /** Why there is nothing to show, for an endpoint. */
+  /** Why an endpoint has nothing to show. */
   get [UNAVAILABLE]() {
     const primary = primaryOfProcess();
     if (primary?.isAlone) return 'There are no metrics: this process has no workers, and none of its own.';
@@ -194,13 +198,13 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Drops the series of dead workers that have these labels, in the primary. Living workers drop their own:
-   * `metric.removeMatching()`.
+   * Drops the series of dead workers that have these labels. To be called in the primary. Living workers drop
+   * their own series with `metric.removeMatching()`.
    *
    * @param {Record<string, unknown>} labels a value of undefined stands for series without that label; `{}`
    *   for all series
    * @param {string} [name] of the metric, default all metrics
-   * @returns {Promise<number>} how many there were
+   * @returns {Promise<number>} how many series were dropped
    * @throws {TypeError} if the labels are not an object
    * @throws {Error} if this process is not a primary
    */
@@ -217,9 +221,9 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
-   * more, and the last columns are written for the primary. In the primary, scrapes under way are answered,
-   * and dead workers are added to the retired totals. The registry can still be used.
+   * Saves the numbers of a process that is about to end; await it before `process.exit()`. In a worker,
+   * `collect` hooks run once more, and the last columns are written for the primary. In the primary, scrapes
+   * under way are answered, and dead workers are added to the retired totals. The registry can still be used.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout

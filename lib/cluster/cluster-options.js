@@ -1,6 +1,6 @@
 'use strict';
 
-// The options of AggregatorRegistry: their checks, and the environment variables that stand for them.
+// The options of AggregatorRegistry: their checks, and the environment variables that can set them.
 
 const fs = require('node:fs');
 const { format, inspect } = require('node:util');
@@ -39,7 +39,7 @@ const NAMES = new Set([
 const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);
 
 /**
- * How a text of the environment becomes an option; undefined if it does not.
+ * How the value of an environment variable becomes an option; undefined if it sets none.
  *
  * @type {Record<string, {option: keyof ClusterOptions, read: (text: string) => unknown}>}
  */
@@ -56,8 +56,8 @@ const VARIABLES = {
  * The options of an AggregatorRegistry, with those of the environment that the program does not set.
  *
  * @param {ClusterOptions} options of the program
- * @param {string} [owner] another class that has them
- * @param {ReadonlySet<string>} [names] those that it has: all others are reported
+ * @param {string} [owner] name of the class, if another one has these options
+ * @param {ReadonlySet<string>} [names] the options that the class knows: all others are reported
  * @returns {ClusterOptions}
  * @throws {TypeError} if an option of the program is not valid
  */
@@ -77,7 +77,7 @@ function isOptions(argument) {
   return isObject && argument[DEFAULT_LABELS] === undefined;
 }
 
-/** @returns {ClusterOptions} without those that are not valid, which are reported once */
+/** @returns {ClusterOptions} the valid ones; others are reported once */
 function fromEnvironment() {
   /** @type {Record<string, unknown>} */
   const options = {};
@@ -99,7 +99,7 @@ function fromEnvironment() {
 
 /**
  * @param {string} text
- * @returns {number | string} the text itself if it is not a number; it is then refused
+ * @returns {number | string} the text itself if it is not a number; checkOptions() then refuses it
  */
 function millisecondsOf(text) {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
@@ -118,7 +118,7 @@ function booleanOf(text) {
 /**
  * @param {ClusterOptions} options
  * @throws {TypeError} if one of them is not valid
- * @throws {RangeError} if maxIdleSeconds is not
+ * @throws {RangeError} if maxIdleSeconds is not valid
  */
 function checkOptions(options) {
   const { timeout, formats, directory, retiredMaxAge, thread, checkpointInterval, group } = options;
@@ -152,7 +152,7 @@ function checkOptions(options) {
 }
 
 /**
- * Reports that options differ from those of the first object, which apply to all. Once.
+ * Reports, once, that options differ from those of the first object, which apply to all.
  *
  * @param {string} owner of the options, the class of the objects
  * @param {readonly string[]} names of the options that all objects share
@@ -173,14 +173,14 @@ function warnIfOptionsDiffer(owner, names, shared, options) {
 
 /**
  * @param {unknown} option
- * @returns {string} the same for all values that stand for none
+ * @returns {string} the same for all values that mean "none"
  */
 function textOf(option) {
   return inspect(option instanceof URL ? option.href : option || '');
 }
 
 /**
- * Reports a directory that does not exist: another one is used.
+ * Reports that the directory does not exist, so another one is used.
  *
  * @param {string | undefined} directory
  * @param {string} [owner] of the option
@@ -191,7 +191,7 @@ function warnIfMissing(directory, owner = 'AggregatorRegistry') {
 }
 
 /**
- * What clusterMetricsBytes() is asked for. `nativeContentType`: the format if there are native histograms.
+ * Reads the options of clusterMetricsBytes(). `nativeContentType`: the format if there are native histograms.
  *
  * @param {any} options
  * @param {{timeout: number, contentType: string}} defaults those of the registry

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs in every process, on its event loop. Which group the process belongs to: the option `group`, the
-// environment, or PM2, all of whose instances of an application are one. A process of no group loads nothing
-// else.
+// Runs in every process, on its event loop. Finds the group of the process: named by the option `group` or
+// the environment, or formed by all instances of an application under PM2. A process without a group loads no
+// other file of groups.
 
 const { processState, ownProcessState } = require('../registry/process-state');
 const { environmentVariable } = require('../options/environment');
@@ -37,9 +37,9 @@ function groupOfEnvironment() {
 }
 
 /**
- * PM2 addresses an application by its name. `unique_id` is that of the command that has started an instance:
- * after `pm2 resurrect`, at each start of the system for example, each instance has another one. The host's
- * name distinguishes containers that share a temporary directory.
+ * PM2 addresses an application by its name. `unique_id` cannot be used: it belongs to the command that
+ * started an instance, and after `pm2 resurrect` (at each start of the system, for example) every instance
+ * has a different one. The host's name distinguishes containers that share a temporary directory.
  *
  * @returns {string | undefined} the group of all instances of an application
  */
@@ -48,12 +48,13 @@ function groupOfPm2() {
   if (!home || !name) return undefined;
   const application = JSON.stringify([require('node:os').hostname(), home, namespace, name]);
   const { createHash } = require('node:crypto');
-  // Short, because the temporary directory of macOS leaves little of the length of a socket's path.
+  // Short, because the path of a socket is limited, and the temporary directory of macOS takes most of it.
   return `pm2-${createHash('sha256').update(application).digest('hex').slice(0, 8)}`;
 }
 
 /**
- * Joins the group that the environment names, unless the program decides otherwise while it is loaded.
+ * Joins the group that the environment names, unless the program has joined or declined one by the next turn
+ * of the loop.
  *
  * @param {() => Iterable<any>} registries
  * @param {() => ClusterOptions} options of the environment
@@ -100,8 +101,8 @@ function joinGroup(options, registries) {
 /**
  * @param {string} name
  * @param {boolean} isOfEnvironment
- * @returns {string | undefined} undefined if the name is that of the environment and not valid
- * @throws {TypeError} if the name is that of the program and not valid
+ * @returns {string | undefined} undefined if the name comes from the environment and is not valid
+ * @throws {TypeError} if the name comes from the program and is not valid
  */
 function directoryOf(name, isOfEnvironment) {
   try {

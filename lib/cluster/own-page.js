@@ -1,6 +1,7 @@
 'use strict';
 
-// Runs in a process that is in no cluster: its AggregatorRegistry shows the metrics of the process itself.
+// Runs in a process that belongs to no cluster: its AggregatorRegistry shows the metrics of the process
+// itself.
 
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { distinctMetrics } = require('../registry/distinct-metrics');
@@ -21,7 +22,7 @@ function ownRegistries(registry) {
 
 /**
  * @param {any} registry an AggregatorRegistry
- * @returns {Promise<any[]>} the same, without two metrics of one name
+ * @returns {Promise<any[]>} the same, with one metric for each name
  */
 async function shownRegistries(registry) {
   const registries = ownRegistries(registry);

@@ -1,9 +1,9 @@
 'use strict';
 
-// Runs in workers and in the primary, on their event loops. All copies of this package in one process (two
-// versions in node_modules, a reload), and the registries with which each joins the cluster.
-// References to copies are weak, and to a class that each of its registries references: a copy is collected
-// together with its registries, and not before.
+// Runs in workers and in the primary, on their event loops. Lists all copies of this package in one process
+// (two versions in node_modules, a reload), and the registries with which each has joined the cluster. The
+// list refers weakly to each copy's class Registry, which all of the copy's registries reference: so a copy
+// is collected together with its registries, and not before.
 
 const { processState, ownProcessState } = require('../registry/process-state');
 
@@ -19,13 +19,13 @@ function joinCopies(copy) {
   const state = ownProcessState();
   const others = state.copies.filter(other => ![undefined, copy].includes(other.deref()));
   state.copies = [...others, new WeakRef(copy)];
-  // Where this thread has joined, its registries are followed from now on.
+  // If this thread has joined its process, the copy's registries are followed from now on.
   state.threads?.publisher?.sync();
 }
 
 /**
- * The same if the list exists. Loading the library in a process that aggregates nothing changes no global
- * state.
+ * The same, but only if the list exists: loading the library in a process that aggregates nothing changes no
+ * global state.
  *
  * @param {any} copy
  */

@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs in the primary, on its event loop. The ClusterPrimary that all AggregatorRegistry objects of a process
-// share, those of other copies of this package too, as long as one of them is in use.
+// share, including those of other copies of this package. It exists as long as one of them is in use.
 
 const { warnIfOptionsDiffer } = require('./cluster-options');
 const { processState, ownProcessState } = require('../registry/process-state');
@@ -21,7 +21,7 @@ const SHARED_OPTIONS = [
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
 
 /**
- * The shared primary, and the AggregatorRegistry objects that use it: those that were not closed.
+ * The shared primary, and the AggregatorRegistry objects that use it because they were not closed.
  *
  * @typedef {object} SharedPrimary
  * @property {ClusterPrimary} primary

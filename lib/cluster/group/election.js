@@ -19,14 +19,14 @@ const FIRST_PAUSE_MILLISECONDS = 20;
 const PAUSE_FACTOR = 1.3;
 const LONGEST_PAUSE_MILLISECONDS = 1000;
 
-// How often a scrape looks whether the leader was found.
+// How often a waiting scrape checks whether the leader was found.
 const WAIT_MILLISECONDS = 10;
 
-// For scrapers: why it failed may contain paths.
+// Scrapers get this text only, because the cause may contain paths.
 const NO_LINK = "The group's metrics cannot be collected.";
 
-// What a check notices is rare and harms no page: the leader checks before each page. So an idle process is
-// woken seldom.
+// An idle process is rarely woken. What a check detects is rare and spoils no page, because the leader checks
+// before each page.
 const CHECK_MILLISECONDS = 5000;
 const FRESHEN_MILLISECONDS = 3_600_000;
 
@@ -55,7 +55,7 @@ class Election {
   #opening = undefined;
   /** Generation whose leader does not answer. */
   #unresponsive = 0;
-  /** Whether this process has ever met another one: then the group does not end with that. */
+  /** Whether this process has ever met another one: then the group goes on when that one ends. */
   #hasMet = false;
   /** Whether the search for the leader is under way. */
   #isSearching = false;
@@ -97,11 +97,12 @@ class Election {
   async linked(timeout) {
     if (this.link !== undefined) return this.link;
     void this.#follow();
-    // One failure proves nothing: the last process of a group may have removed the directory at that moment.
+    // Tried twice, because the last process of a group may have removed the directory at that moment.
     const hasPlace = (await this.#canOpen()) || (await this.#canOpen());
     if (!hasPlace) this.#warn();
-    // Not a reaction to a promise, which would stay with it: the search may never end. A pause alone lets the
-    // process end, and the other timer may be a fake one.
+    // Polls instead of waiting for the promise of the search: that may never settle, and each caller's
+    // reaction would stay in memory. The pause does not keep the process alive, and the other timer may be a
+    // fake one of a test.
     const end = performance.now() + timeout;
     while (this.link === undefined && hasPlace && performance.now() < end)
       await settledWithin(pause(WAIT_MILLISECONDS), WAIT_MILLISECONDS);
@@ -119,7 +120,7 @@ class Election {
       longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
       if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
     }
-    // In this turn: if the link is lost from now on, another search begins.
+    // In the same turn: if the link is lost from now on, another search begins.
     this.#isSearching = false;
   }
 
@@ -132,10 +133,11 @@ class Election {
       if (this.#link?.generation === generation) return true;
       this.#link?.close();
       const isUnresponsive = this.#unresponsive === generation;
-      // If the id is that of this process, an error has ended its own election.
+      // If it is this process's own id, an error has interrupted its election.
       const isOther = leader !== undefined && leader.id !== this.id;
       if (isOther && !isUnresponsive && (await this.#linkTo(leader.id, generation))) return true;
-      // If the election fails, on a full disk for example, the leader is tried again: it may answer by then.
+      // If the election fails, on a full disk for example, the old leader is tried again: by then it may
+      // answer.
       this.#unresponsive = 0;
       await this.#elect(generation + 1, isUnresponsive ? leader?.id : undefined);
       return this.leader !== undefined;
@@ -146,7 +148,7 @@ class Election {
     }
   }
 
-  /** Reports that the counts of this process are on no page. */
+  /** Warns that the counts of this process are on no page. */
   #warn() {
     warnOnce('group', `This process has not joined its group: ${this.failure}`);
   }
@@ -184,7 +186,7 @@ class Election {
     this.#directory.showPipe(this.id);
   }
 
-  /** An id is that of the process that listens on its socket. */
+  /** A process owns an id while it listens on the socket of that name. */
   async #listen() {
     for (let id = this.id || newId(); ; id = newId(id)) {
       try {
@@ -206,7 +208,7 @@ class Election {
       this.leader.accept(socket);
       return;
     }
-    // It is a notice, or whether this process lives.
+    // The connection is a notice that another process leads, or a probe whether this process lives.
     socket.destroy();
     this.#check();
   }
@@ -246,7 +248,7 @@ class Election {
    * Tries to become the leader.
    *
    * @param {number} generation
-   * @param {number} [unresponsive] id of the leader that is replaced, if that does not answer
+   * @param {number} [unresponsive] id of the leader to be replaced, if it does not answer
    */
   async #elect(generation, unresponsive) {
     this.leader = await Leader.elect({

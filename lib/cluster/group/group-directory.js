@@ -1,10 +1,10 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. The group's directory, mode 0700, below the temporary
-// directory. It contains a socket `m<id>` per process, and a directory per generation: whoever creates `g<n>`
-// leads from then on. It does so by renaming a directory that has a file in it, which fails if `g<n>` exists.
-// A socket on which nobody listens is that of a dead process: that holds across pid namespaces, and for
-// processes that are stopped. Nothing but names is read.
+// directory. It contains a socket `m<id>` per process, and a directory per generation: the process that
+// creates `g<n>` leads from then on. It creates it by renaming a directory that has a file in it, which fails
+// if `g<n>` exists. If nobody listens on a socket, its process is dead: this works across pid namespaces, and
+// for processes that are stopped. Only names are read, never the content of files.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -15,7 +15,7 @@ const { removeDirectory } = require('../../spool/sweep');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 
-// Fifteen digits at most, which are exact.
+// At most 15 digits, which a number represents exactly.
 const GENERATION = /^g([1-9][0-9]{0,14})$/;
 
 /** @typedef {import('./group-names').LeaderRecord} LeaderRecord */
@@ -29,7 +29,7 @@ class GroupDirectory {
   /**
    * Creates the directory, if it is missing.
    *
-   * @throws {Error} if it is not a directory of this user and for this user only
+   * @throws {Error} if it is not a directory that belongs to this user and only this user can access
    */
   open() {
     try {
@@ -62,7 +62,7 @@ class GroupDirectory {
   }
 
   /**
-   * On Windows, a named pipe is not in the directory. A file stands for it there.
+   * On Windows, a named pipe is not in the directory, so a file represents it there.
    *
    * @param {number} id
    */
@@ -97,7 +97,7 @@ class GroupDirectory {
   /**
    * @param {number} id
    * @returns {Promise<boolean>} whether the process with this id lives. A process that does not lead takes
-   *   the connection for a notice that somebody else does
+   *   the connection for a notice that another process leads
    */
   async isAlive(id) {
     try {
@@ -156,7 +156,7 @@ class GroupDirectory {
 
   /**
    * @param {number} generation
-   * @returns {string[]} none if it is a file or link of somebody else
+   * @returns {string[]} none if the place is a file, or a link that somebody else has made
    * @throws {NodeJS.ErrnoException} if they cannot be listed
    */
   #namesIn(generation) {
@@ -167,8 +167,8 @@ class GroupDirectory {
   /**
    * @param {number} generation
    * @param {number} id of this process
-   * @returns {boolean} whether this process leads: the directory exists, no newer one has replaced it, and
-   *   nobody has made another one of the same name after somebody had removed it
+   * @returns {boolean} whether this process leads: its directory exists, no newer generation has replaced it,
+   *   and it was not removed and created again by another process
    */
   isLedBy(generation, id) {
     return fs.existsSync(path.join(this.placeOf(generation), ownName(id)));
@@ -200,8 +200,8 @@ class GroupDirectory {
 
   /**
    * @param {number} before generation
-   * @returns {number[]} ids of all processes that have snapshot files there: also of those that have died,
-   *   and are not part of the retired totals yet
+   * @returns {number[]} ids of all processes that have snapshot files there, including dead ones that are not
+   *   part of the retired totals yet
    * @throws {NodeJS.ErrnoException} if they cannot be listed
    */
   idsBefore(before) {
@@ -245,12 +245,12 @@ class GroupDirectory {
 
   /**
    * Moves the snapshot files of earlier generations to this one. From then on, an earlier leader that was
-   * stopped and wakes finds its directory missing, whatever it is about to write.
+   * stopped and continues finds its directory missing, whatever it is about to write.
    *
    * @param {number} generation
    * @param {boolean} isContinued false if all their members are dead: the files are removed
    * @returns {string | undefined} the directory of snapshot files that was moved
-   * @throws {Error} if it cannot be taken over. This process has given up the generation then: another try,
+   * @throws {Error} if it cannot be moved. This process has then given up the generation: the next attempt,
    *   or another process, finds the files where they were
    */
   succeed(generation, isContinued) {
@@ -272,7 +272,7 @@ class GroupDirectory {
   }
 
   /**
-   * Removes a generation, unless there is anything of somebody else in it.
+   * Removes a generation, unless it contains files of another process.
    *
    * @param {number} generation
    */
@@ -301,8 +301,9 @@ class GroupDirectory {
   }
 
   /**
-   * Removes the sockets of dead processes, and tells the living ones that somebody else leads. Who has just
-   * created a socket, and does not listen yet, creates it again (see Election).
+   * Removes the sockets of dead processes, and notifies the living ones that another process leads. A process
+   * that has created its socket but does not listen yet is taken for dead; it creates the socket again (see
+   * Election).
    *
    * @param {number} except id of this process
    */

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the process that leads a group, on its event loop. The group's members, as ClusterPrimary follows
-// them. A member that has lost its link is not dead: it is dead when nobody listens on its socket. Until then
-// scrapes show its last numbers.
+// them. A member without a link is not dead: it is dead when nobody listens on its socket. Until then scrapes
+// show its last numbers.
 
 const { EventEmitter } = require('node:events');
 const { SocketLink } = require('../links/socket');
@@ -11,14 +11,14 @@ const { isId } = require('./group-names');
 const { unref } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
 
-// How often it is tried whether a member without a link lives.
+// How often a member without a link is probed.
 const PROBE_MILLISECONDS = 250;
 
 // How long scrapes wait for members that have not found the new leader yet.
 const SETTLE_MILLISECONDS = 1000;
 
 /**
- * What messages to a member are sent with: a SocketLink, or a direct call to this process.
+ * Sends messages to a member: a SocketLink or, for this process itself, direct calls.
  *
  * @typedef {Pick<SocketLink, 'isConnected' | 'send' | 'close'>} MemberLink
  */
@@ -73,7 +73,7 @@ class GroupMembers extends EventEmitter {
   /**
    * @param {object} options
    * @param {number[]} options.ids of processes that have snapshot files
-   * @param {number} [options.unresponsive] id of one that does not answer, for which no scrape waits
+   * @param {number} [options.unresponsive] id of a process that does not answer; no scrape waits for it
    * @param {(id: number) => Promise<boolean>} options.isAlive
    * @param {(id: number) => void} options.onDead
    * @param {() => void} options.onJoined called when there is another member
@@ -88,7 +88,7 @@ class GroupMembers extends EventEmitter {
     /** @type {Record<number, Member>} by id */
     this.workers = {};
     for (const id of ids) this.workers[id] = new Member(id, isCurrent);
-    /** Settles when all of them are linked, or after a second: one may be stopped. */
+    /** Settles when all of them are linked, or after a second, because one of them may be stopped. */
     this.settled = this.#settle(unresponsive);
     for (const member of this.#all) void this.#probe(member);
   }
@@ -168,7 +168,7 @@ class GroupMembers extends EventEmitter {
    */
   receive(member, message) {
     const type = hasType(message) ? message.type : undefined;
-    // Somebody waits. Another process may have taken over while this one was stopped.
+    // The sender waits for an answer, but another process may have taken over while this one was stopped.
     if ((type === PING || type === PAGE) && !this.#isCurrent()) return;
     if (type === PING) member.link?.send({ type: PING });
     else if (type === PAGE) void this.settled.then(() => this.emit('message', member, message));

@@ -24,7 +24,7 @@ const MAX_ID = 2 ** 32 - 1;
 const MAX_SOCKET_PATH_OF_LINUX = 107;
 const MAX_SOCKET_PATH = 103;
 
-// As for snapshot files, if the directory for temporary files cannot be used; and a short one.
+// Used if the directory for temporary files cannot be, or makes the path too long.
 const OTHER_PLACES = ['/dev/shm', '/tmp'];
 
 /**
@@ -51,16 +51,16 @@ function pathOfGroup(group) {
 }
 
 /**
- * All processes of a group must find the same directory. So the first one that exists already is taken,
- * and a place is left out only for what all of them see: it is missing, read-only, not for this user, or too
- * long.
+ * All processes of a group must find the same directory. So the first one that already exists is taken. A
+ * place is skipped only for a reason that all processes see: it is missing, read-only, not accessible to this
+ * user, or too long.
  *
  * @param {string} name
- * @returns {string} if no place can be used, the first that is not too long
+ * @returns {string} the directory; if no place can be used, the first path that is not too long
  */
 function pathOfName(name) {
   const place = realPath(os.tmpdir());
-  // Groups of one name in different directories for temporary files stay different ones elsewhere.
+  // Two groups with the same name but different temporary directories stay separate in the other places, too.
   const hash = createHash('sha256').update(JSON.stringify([place, name]));
   // No name begins with a dot.
   const short = `${prefixOfUser()}.${hash.digest('hex').slice(0, 10)}`;
@@ -97,10 +97,10 @@ function prefixOfUser() {
 }
 
 /**
- * A new id of a process: the time of its start in milliseconds, without its upper bits. Another process of
- * the group that had it would have been started 50 days before, to the millisecond.
+ * A new id for a process: the time of its start in milliseconds, without the upper bits. Only a process that
+ * was started 50 days earlier to the millisecond has the same id.
  *
- * @param {number} [earlier] which another process has
+ * @param {number} [earlier] an id that another process already has
  * @returns {number}
  */
 function newId(earlier = Date.now() % MAX_ID) {

@@ -62,7 +62,7 @@ class Group {
     listenToExit(this.#exit);
   }
 
-  /** @returns {import('../links/ipc').Link} to whoever leads */
+  /** @returns {import('../links/ipc').Link} to the leader, whichever process that is */
   #link() {
     const election = this.#election;
     return {
@@ -76,7 +76,7 @@ class Group {
   }
 
   /**
-   * Options of the program that come after the process has joined by its environment.
+   * Applies options that the program sets after the process has joined by its environment.
    *
    * @param {import('../cluster-options').ClusterOptions} options
    */
@@ -125,7 +125,7 @@ class Group {
         if (election.link === link && link.isConnected) throw error;
         if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED, 'TIMEOUT');
         debug('the page is requested again: %s', error);
-        // The end of the link may have come, but not been handled yet.
+        // The link may have ended without that being handled yet.
         if (!link.isConnected) link.close();
         await new Promise(resolve => setImmediate(resolve));
       }

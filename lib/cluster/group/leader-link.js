@@ -1,8 +1,7 @@
 'use strict';
 
-// Runs in every process of a group, on its event loop. The link to another process that leads: requests of
-// the leader arrive here, the group's page is requested here, and here is noticed that the leader does not
-// answer.
+// Runs in every process of a group, on its event loop. The link to another process that leads: it receives
+// the leader's requests, requests the group's page, and detects a leader that does not answer.
 
 const { SocketLink } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
@@ -10,10 +9,10 @@ const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messag
 const { unref } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
 
-// While this process waits for the leader, it looks so often whether it has heard of it, and sends a ping if
-// it has. If it has heard nothing at so many looks in a row (2 seconds), the leader is stopped, or its event
-// loop is held: another process takes over. Before the last look, what has arrived meanwhile is read, because
-// this process may have been stopped.
+// While this process waits for the leader, it checks at this interval whether the leader has sent anything,
+// and sends a ping if so. If four checks in a row (2 seconds) find nothing, the leader is stopped or its
+// event loop is blocked: another process takes over. Before the last check, messages that have arrived are
+// read, because this process itself may have been stopped.
 const LOOK_MILLISECONDS = 500;
 const MAX_MISSED_LOOKS = 4;
 const LAST_CHANCE_MILLISECONDS = 100;
@@ -73,10 +72,10 @@ class LeaderLink {
       isConnected: () => this.isConnected,
       send: (message, onSent) => this.send(message, onSent),
     });
-    // Whoever leads the group aggregates.
+    // The leader of a group always aggregates.
     this.#pages.receive({ type: PAGE, pages: true });
     this.send({ type: HELLO, id });
-    /** Resolved when the leader has answered; rejected when the link ends before. */
+    /** Resolved when the leader has answered; rejected if the link ends before that. */
     this.welcome = this.#watched(welcome);
   }
 
@@ -110,7 +109,7 @@ class LeaderLink {
   /** @param {unknown} message */
   #receive(message) {
     if (!hasType(message)) return;
-    // Whoever greets otherwise does not answer.
+    // A process that does not start with HELLO is not a leader.
     if (!this.#isWelcome && message.type !== HELLO) return;
     this.#isHeard = true;
     if (!this.#isWelcome) {
@@ -118,7 +117,7 @@ class LeaderLink {
       this.#events.onWelcome();
       this.#onWelcome();
     } else if ([REQUEST, WELCOME, PAGE].includes(message.type)) {
-      // If pages failed because it says that it does not aggregate, nobody would wait for an answer, and one
+      // `pages: false` is ignored: if pages failed at once, nobody would wait for an answer, and a leader
       // that does not answer would never be replaced.
       this.#pages.receive({ ...message, pages: true });
       if (message.type !== PAGE) this.#events.onRequest(message);
@@ -134,7 +133,7 @@ class LeaderLink {
    */
   async #watched(promise) {
     if (this.#waiting++ === 0) {
-      // A greeting is an answer to ours, and the first ping is sent at the first look.
+      // The leader's HELLO answers ours, and the first ping is sent at the first check.
       this.#isHeard = this.#isWelcome;
       this.#missedLooks = 0;
       this.#lookLater();

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs in the process that leads a group, on its event loop. It runs what a cluster's primary runs, with the
-// group's members for workers, until another process takes over. Its own process is a member like any other,
-// but with direct calls for a link.
+// Runs in the process that leads a group, on its event loop. It runs the same code as a cluster's primary,
+// with the group's members as workers, until another process takes over. Its own process is a member like any
+// other, except that its link consists of direct calls.
 
 const { GroupMembers } = require('./group-members');
 const { unavailable } = require('../../registry/unavailable');
@@ -10,7 +10,7 @@ const { Batches } = require('../../event-loop/batches');
 const { pause } = require('../../event-loop/timers');
 const { PAUSE_MILLISECONDS } = require('../primary/page-requests');
 const { debug } = require('../../options/debug-log');
-// Here, because fake timers of an application's tests would never fire.
+// Loaded now, because fake timers of an application's tests would never fire.
 const { setImmediate } = require('node:timers');
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -43,7 +43,7 @@ class Leader {
    */
   primary = undefined;
   #isClosed = false;
-  /** Scrapes of this process, which start as those of other members do. */
+  /** Scrapes of this process, batched like those of other members. */
   #starts = new Batches((/** @type {(() => void)[]} */ starts) => {
     for (const start of starts) start();
     return pause(PAUSE_MILLISECONDS);
@@ -127,7 +127,7 @@ class Leader {
   }
 
   /**
-   * What this process sends to the leader, which it is.
+   * Handles what this process sends to the leader, which is itself.
    *
    * @param {object} message
    * @param {() => void} [onSent]
@@ -177,8 +177,8 @@ class Leader {
     try {
       if (this.#isShared) this.aggregate();
     } catch (error) {
-      // A file of this package cannot be loaded, because the process has no descriptors, for example. The
-      // next message is another try.
+      // A file of this package could not be loaded, because the process has no free descriptors, for example.
+      // The next message tries again.
       debug('the aggregator cannot be started: %s', error);
     }
   }
@@ -191,14 +191,14 @@ class Leader {
         ...this.#options(),
         includePrimary: false,
         directory: this.#directory.placeOf(this.generation),
-        // The next leader finds it there only.
+        // The next leader looks for it there only.
         fallbacks: [],
         adopt: this.#adopt,
         groupFacts: () => this.facts,
         // This includes a process that has just started and is not a member yet.
         isContinued: () => this.#directory.hasOthersThan(this.#id),
       };
-      // The registries of this process are those of a member.
+      // This process's own registries are included as those of a member.
       this.primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);
     }
     return this.primary;

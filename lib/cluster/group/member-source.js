@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in every process of a group, on its event loop. The process's own numbers, for whichever process
-// leads: answers its requests, and writes the last columns to where the next one will look.
+// Runs in every process of a group, on its event loop. Supplies the process's own numbers to the leader:
+// answers its requests, and writes the last columns where the next leader will look for them.
 
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
@@ -17,7 +17,7 @@ class MemberSource {
 
   /**
    * @param {import('./group-directory').GroupDirectory} directory
-   * @param {() => import('../links/ipc').Link} link to whoever leads
+   * @param {() => import('../links/ipc').Link} link to the leader
    * @param {() => Iterable<any>} registries of this process
    */
   constructor(directory, link, registries) {

@@ -2,22 +2,22 @@
 
 // Runs in the worker. The link to the primary over Node's IPC channel.
 //
-// A link connects a member with the process that aggregates. Both sides are independent of what it consists
-// of. A member has a Link. The aggregating side follows its members as it follows the workers of
-// `node:cluster`: their ids in `workers`, events 'fork', 'online', 'message', 'disconnect' and 'exit', and of
-// each member `id`, `process.pid`, send(), isConnected() and isDead().
+// A link connects a member with the process that aggregates. Neither side depends on how the link works. A
+// member has a Link. The aggregating side sees its members through the interface of `node:cluster`: their ids
+// in `workers`, the events 'fork', 'online', 'message', 'disconnect' and 'exit', and for each member `id`,
+// `process.pid`, send(), isConnected() and isDead().
 
 const { debug } = require('../../options/debug-log');
 
 /**
  * @typedef {object} Link
  * @property {number} id of this member
- * @property {boolean} [isDirect] whether messages are calls, so that bytes need not be text
+ * @property {boolean} [isDirect] whether messages are direct calls, so that bytes need not be encoded as text
  * @property {() => boolean} isConnected whether messages can reach the other side
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be
- * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this
- *   member leaves. Not of a group: the next leader reads it
+ * @property {() => boolean} [hasEnded] whether the other side has ended, so nobody will read what this member
+ *   leaves. Absent in a group, where the next leader reads it
  */
 
 /**

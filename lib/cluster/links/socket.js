@@ -1,15 +1,15 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. A link over a socket: each message is a line of JSON.
-// The length of a line is bounded: a link that exceeds that is closed.
+// The length of a line is limited: a link that exceeds the limit is closed.
 
 const net = require('node:net');
 const { debug } = require('../../options/debug-log');
 
-// A snapshot of 10,000 series, which is sent in a message if no file can be written, has 1 MB.
+// If no file can be written, a snapshot is sent in a message: 1 MB for 10,000 series.
 const MAX_MESSAGE_CHARACTERS = 2 ** 25;
 
-// For a process that is stopped and reads nothing.
+// Limits what queues up for a process that is stopped and reads nothing.
 const MAX_UNSENT_BYTES = 2 ** 26;
 
 /**
@@ -129,7 +129,7 @@ function listen(place, onConnection) {
     const server = net.createServer(onConnection);
     server.unref();
     server.once('error', reject);
-    // Exclusive, because in a cluster worker the primary would listen.
+    // Exclusive, because in a cluster worker the primary would listen instead.
     server.listen({ path: place, exclusive: true }, () => {
       server.removeListener('error', reject);
       server.on('error', error => debug('a socket failed: %s', error));

@@ -8,7 +8,7 @@ const { findThread } = require('./thread-file');
 const { debug } = require('../../options/debug-log');
 
 /**
- * Methods of the Aggregator that are called by name: those without a result, and those with one.
+ * Methods of the Aggregator that are called by name: without a result (Sent), and with one (Requested).
  *
  * @typedef {'answer' | 'discard' | 'retire' | 'share'} Sent
  * @typedef {'render' | 'finish' | 'removeRetired' | 'deliverPush' | 'supersedePush' | 'close'} Requested
@@ -24,8 +24,8 @@ const { debug } = require('../../options/debug-log');
  */
 
 /**
- * Why the aggregation runs in place: the option `inPlace`, the thread's file is missing (as in a bundle), no
- * thread can be started or lasts.
+ * Why the aggregation runs in place: because of the option `inPlace`, because the thread's file is missing
+ * (as in a bundle), or because threads cannot be started or do not last.
  *
  * @typedef {'option' | 'missing' | 'start'} InPlaceReason
  */
@@ -46,7 +46,7 @@ const { debug } = require('../../options/debug-log');
  *
  * @param {BackendOptions} options
  * @param {Events} events
- * @param {InPlaceReason} [reason] start no thread
+ * @param {InPlaceReason} [reason] if given, no thread is started
  * @returns {Promise<ThreadBackend | import('../../aggregator/in-place-backend').InPlaceBackend>}
  */
 async function startBackend(options, events, reason = options.inPlace ? 'option' : undefined) {
@@ -57,7 +57,7 @@ async function startBackend(options, events, reason = options.inPlace ? 'option'
       await backend.start();
       return backend;
     } catch (error) {
-      // The heap of this process has no more space than the thread's had.
+      // The heap of this process is no larger than the thread's was.
       if (isOutOfMemory(error)) throw error;
       debug('no thread can be started, aggregating in place: %s', error);
       reason = 'start';

@@ -25,7 +25,7 @@ const START_MILLISECONDS = 5000;
  * @property {() => void} onDirectory workers must be welcomed again: the directory of snapshot files has
  *   changed, or another aggregator reads it
  * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
- * @property {() => void} [onStarted] an aggregator runs, which knows nothing of this process's threads
+ * @property {() => void} [onStarted] an aggregator runs; it does not know this process's threads yet
  * @property {(workerIds: number[]) => void} [onRetired] these have become part of the retired totals
  */
 
@@ -49,7 +49,7 @@ class AggregatorSupervisor {
   #totals = undefined;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
-  /** How many threads were lost. */
+  /** Number of threads that were lost. */
   lostThreads = 0;
   /** Rises when a backend is replaced: workers must answer to the next one. */
   generation = 0;
@@ -61,7 +61,7 @@ class AggregatorSupervisor {
   #closed = false;
   #start;
   #onExit = () => {
-    // A thread that misses its directory would create another one.
+    // Before the directory is removed, because the thread would create another one.
     this.#backend?.terminate();
     if (!this.#options.isContinued?.()) this.#removeDirectory();
   };
@@ -97,7 +97,7 @@ class AggregatorSupervisor {
     return this.#options.groupFacts?.();
   }
 
-  /** How many dead workers are not part of them yet. */
+  /** How many dead workers are not part of the retired totals yet. */
   get retiring() {
     return this.#retiring.size;
   }
@@ -137,7 +137,7 @@ class AggregatorSupervisor {
     try {
       this.#backend = await this.#start(options, events, reason);
     } catch (error) {
-      // It may have come before this promise is `starting`.
+      // This may happen before `starting` is set.
       throw this.#restartLater(error);
     }
     if (this.#closed) {
@@ -174,9 +174,9 @@ class AggregatorSupervisor {
   }
 
   /**
-   * After a thread has run out of memory: never in place, because this process would run out of memory next,
-   * and takes the application with it. Or after nothing could be started, because the process has no
-   * descriptors, for example. Until the restart, scrapes are rejected.
+   * Called after a thread has run out of memory: aggregating in place would make this process run out of
+   * memory next, and end the application. Also called if nothing could be started, because the process has no
+   * free descriptors, for example. Until the restart, scrapes are rejected.
    *
    * @param {any} error
    * @returns {Error} for scrapes
@@ -189,7 +189,7 @@ class AggregatorSupervisor {
       ? ['The aggregator thread ran out of memory', '']
       : ['The aggregator cannot be started', ` (${error?.message})`];
     const later = `. It is started again after ${pause / 1000} s.`;
-    // Scrapers get no detail: it may contain a path.
+    // Scrapers do not get the detail, because it may contain a path.
     const reason = unavailable(cause + detail + later, cause + later);
     this.starting = this.#handled(Promise.reject(reason));
     this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
@@ -230,7 +230,7 @@ class AggregatorSupervisor {
     this.#backend?.send('answer', answer);
   }
 
-  /** @param {string} file that came too late to count */
+  /** @param {string} file that came too late to be used */
   discard(file) {
     this.#backend?.send('discard', file);
   }

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs on the primary's loop. Collects the cluster's metrics: asks the workers, passes their answers to the
-// aggregator, and has it write the page. There is one per process; all AggregatorRegistry objects share it,
-// its thread and its spool.
+// aggregator, and has it write the page. There is one per process: all AggregatorRegistry objects share it,
+// with its thread and its spool.
 
 const { inspect } = require('node:util');
 const { aggregators, customAggregators, plainMetric } = require('./json-aggregators');
@@ -39,16 +39,16 @@ const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
  */
 
 /**
- * The threads of this process. Their ids are like those of workers; they are part of the page of a primary
- * without workers.
+ * The threads of this process. They have ids like workers, and are on the page of a primary even without
+ * workers.
  *
  * @typedef {object} ProcessThreads
- * @property {() => void} share what they have, to an aggregator that knows nothing
+ * @property {() => void} sends everything they have to a new aggregator
  * @property {() => number[]} shown ids of those that are on the page
  * @property {() => number[]} hooked ids of those whose hooks are to run
- * @property {(id: number, timeout: number) => number} ask one to run its hooks; as that of ScrapeRounds
+ * @property {(id: number, timeout: number) => number} asks one to run its hooks, as `ask` of ScrapeRounds
  * @property {(id: number, waited: number) => void} timeOut notes that a scrape has waited in vain
- * @property {(ids: number[]) => void} retired their counts are part of the totals from now on
+ * @property {(ids: number[]) => void} retired their counts are now part of the totals
  */
 
 class ClusterPrimary {
@@ -61,7 +61,7 @@ class ClusterPrimary {
   /** @type {WorkerRecord | undefined} with `includePrimary` */
   #own = undefined;
   #threads;
-  /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
+  /** @type {(() => Iterable<any>) | undefined} own registries without that option, until logged */
   #leftOut = undefined;
   /** @type {Pick<RenderResult, 'refused' | 'state'> | undefined} of the last render */
   lastResult = undefined;
@@ -82,7 +82,7 @@ class ClusterPrimary {
       const own = (this.#own = new WorkerRecord(/** @type {any} */ (worker)));
     } else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
-      // Running workers learn where their last columns go, or that there is no directory any more.
+      // Tells running workers where to write their last columns, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
       onStarted: () => threads?.share(),
@@ -139,7 +139,7 @@ class ClusterPrimary {
   }
 
   /**
-   * Sends to the aggregator what a thread has shared.
+   * Sends the aggregator the memory that a thread shares.
    *
    * @param {number} id the thread's
    * @param {import('../../store/thread-series').ThreadParts} parts
@@ -171,7 +171,7 @@ class ClusterPrimary {
    * Builds a push of remote write in the aggregator.
    *
    * @param {import('../../aggregator/push-sessions').PushRequest} push
-   * @param {string} format name of that whose names samples have
+   * @param {string} format name of the format that determines the names of samples
    * @param {number} timeout as that of collect()
    * @returns {Promise<import('../wire/scrape-callers').BuiltPush | undefined>} undefined if there is nothing
    *   to push
@@ -183,7 +183,7 @@ class ClusterPrimary {
   }
 
   /**
-   * Has the aggregator send it.
+   * Has the aggregator send a push.
    *
    * @param {import('../../push/push-senders').DeliveryRequest} request
    * @returns {Promise<import('../../push/push-senders').Outcome>}
@@ -198,7 +198,7 @@ class ClusterPrimary {
     await this.#supervisor.running.request('supersedePush', request);
   }
 
-  /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
+  /** Whether there is nothing to aggregate and never was: this process has had no worker so far. */
   get isAlone() {
     this.#roster.addUnannounced();
     return this.#own === undefined && this.#supervisor.starting === undefined;
@@ -222,7 +222,7 @@ class ClusterPrimary {
    */
   async removeRetired(request) {
     const { starting } = this.#supervisor;
-    // Without an aggregator there were no workers.
+    // If no aggregator was ever started, there were no workers.
     if (starting === undefined) return 0;
     await starting;
     return this.#supervisor.running.request('removeRetired', request);
@@ -259,7 +259,7 @@ class ClusterPrimary {
     return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();
   }
 
-  /** One line for those who miss the primary's own metrics. */
+  /** Logs one line, for readers who miss the primary's own metrics. */
   #logLeftOut() {
     if (this.#leftOut === undefined || !isDebugging()) return;
     const names = [...this.#leftOut()].flatMap(registry =>
@@ -273,8 +273,7 @@ class ClusterPrimary {
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
   #onAggregatorLost() {
     for (const record of this.#followed) record.position = undefined;
-    // At once and not with the next scrape, because the numbers of a worker that dies until then would be
-    // lost.
+    // Now and not with the next scrape, because the numbers of a worker that dies before that would be lost.
     if (this.#rounds.isCollecting) return;
     this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
@@ -340,7 +339,7 @@ class ClusterPrimary {
 
   /**
    * @param {Format[]} formats
-   * @param {boolean} final whether to go on although the answer of a worker could not be used
+   * @param {boolean} final whether to write the page even if the answer of a worker could not be used
    * @param {number} startedAt when the workers were asked, by performance.now()
    * @returns {Promise<RenderResult>}
    */
@@ -393,7 +392,7 @@ class ClusterPrimary {
 }
 
 /**
- * Reports the first metric that is left out because of its aggregator: nobody would look for it.
+ * Reports the first metric that is left out because its aggregator is unknown: nobody would notice otherwise.
  *
  * @param {{stage: string, metric: string}[]} failures
  */

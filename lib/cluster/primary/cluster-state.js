@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs on the primary's loop. What the primary knows about its cluster: for clusterState(), and for the
+// Runs on the primary's loop. What the primary knows about its cluster, for clusterState() and the
 // self-metrics.
 
 /**
@@ -20,13 +20,14 @@
  *
  * @typedef {object} GroupState
  * @property {string} directory
- * @property {number} id of this process: when it has joined, in milliseconds of 32 bits; 0 before
+ * @property {number} id of this process: the time when it joined, the lower 32 bits of its milliseconds; 0
+ *   before that
  * @property {boolean} isLeader whether this process aggregates
  * @property {{pid: number, id: number} | undefined} leader which process does; undefined if that is not
  *   known
  * @property {number} members of the group, its leader included; 0 if that is not known
- * @property {number} leaderChanges how often another process has become the leader
- * @property {number} generation 1 more than that; 0 if this process knows no leader
+ * @property {number} leaderChanges how often the leader has changed
+ * @property {number} generation `leaderChanges` + 1; 0 if this process knows no leader
  * @property {string} failure why this process is not linked to the leader; '' if it is
  */
 
@@ -35,7 +36,7 @@
  * @property {import('./worker-record').WorkerRecord[]} records of all workers that are not retired
  * @property {import('./aggregator-supervisor').AggregatorSupervisor} supervisor
  * @property {import('./worker-messages').WorkerMessages} messages
- * @property {number[]} threads ids of this process's threads, whose numbers are always those of now
+ * @property {number[]} threads ids of this process's threads, whose numbers are always current
  */
 
 /**
@@ -52,7 +53,7 @@ async function primaryFacts({ records, supervisor, messages, threads }, duration
     workers: {
       fresh: [...fresh.map(({ worker }) => worker.id), ...threads],
       stale: records.length - fresh.length - timedOut,
-      // The name in public: ClusterState, the label of the metric, and its alert.
+      // The public name: the label of the metric, and its alert.
       unresponsive: timedOut,
       retired: supervisor.retired + supervisor.retiring,
     },

@@ -2,7 +2,7 @@
 
 // Runs on the primary's loop. The aggregators by name: each combines the values of several processes into
 // one. These functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications
-// that call them; the cluster store applies the same rules to its columns (family-totals.js).
+// that call them. The cluster store applies the same rules to its columns (family-totals.js).
 
 const { aggregated, kindOfType } = require('../../series/layouts');
 const { toNumber } = require('../../exposition/number-format');
@@ -23,7 +23,7 @@ const { meanQuantile } = require('../../metric/centroids');
  *   observations per sample
  */
 
-/** Programs without native histograms load nothing of them. */
+/** Loaded on first use, so programs without native histograms do not load these files. */
 const natives = () => ({ ...require('../../series/native-json'), ...require('../../series/merged-buckets') });
 
 /**
@@ -55,7 +55,7 @@ function groupSamples(metrics) {
 
 /**
  * @param {string} type
- * @returns {string | undefined} the label of samples that are computed in each process; undefined for none
+ * @returns {string | undefined} the label of samples that each process computes; undefined if there are none
  */
 function quantileLabelOf(type) {
   const { isComputed, marker } = kindOfType(type);
@@ -63,8 +63,8 @@ function quantileLabelOf(type) {
 }
 
 /**
- * @param {Map<string, number> | undefined} weightOf undefined if this metric is not a summary, although
- *   another process's is
+ * @param {Map<string, number> | undefined} weightOf undefined if this process's metric is not a summary,
+ *   although another's is
  * @param {Sample} sample
  */
 function weightIn(weightOf, { labels }) {
@@ -74,7 +74,7 @@ function weightIn(weightOf, { labels }) {
 /**
  * @param {Group | undefined} group
  * @param {Sample} sample
- * @returns {boolean} false even if the label sets are equal, but not at first sight
+ * @returns {boolean} may be false although the label sets are equal: only a quick comparison is made
  */
 function belongsTo(group, { metricName, labels }) {
   if (group === undefined || group.samples[0].metricName !== metricName) return false;
@@ -102,8 +102,8 @@ function indexOf({ metricName, labels }, groups, indexes) {
 }
 
 /**
- * A text that two label sets share only if they are the same: each part says how long it is. A label that is
- * undefined counts as missing, as JSON text would have none.
+ * A text that only equal label sets share, because each part is preceded by its length. A label that is
+ * undefined counts as missing, because it is missing in the text of JSON.
  *
  * @param {Record<string, unknown>} labels
  * @param {string} [except]
@@ -130,8 +130,8 @@ function observationCounts(summary) {
  * An aggregator that computes one value from the values of each sample.
  *
  * @param {(samples: Sample[], weights: number[], isQuantile: boolean) => number} combine
- * @param {(series: NativeJson[]) => NativeJson} [combineNative] the same for native histograms, which are
- *   left out otherwise, and if some of the metrics are classic ones
+ * @param {(series: NativeJson[]) => NativeJson} [combineNative] the same for native histograms; without it,
+ *   or if some of the metrics are classic, native histograms are left out
  * @returns {Aggregator}
  */
 function aggregatorOf(combine, combineNative) {
@@ -150,7 +150,7 @@ function aggregatorOf(combine, combineNative) {
     try {
       return { ...combined, nativeHistograms: groupNative(metrics).map(combineNative) };
     } catch {
-      // The key may be another library's: prom-client has no such key, and reads the values alone.
+      // Another library may use the same key: prom-client does not have it, and reads only the values.
       return combined;
     }
   };
@@ -158,7 +158,7 @@ function aggregatorOf(combine, combineNative) {
 
 /**
  * @param {JsonMetric[]} metrics
- * @returns {NativeJson[][]} those of one label set each, in order of first appearance
+ * @returns {NativeJson[][]} one list for each label set, in order of first appearance
  */
 function groupNative(metrics) {
   /** @type {Map<string, NativeJson[]>} */
@@ -174,7 +174,7 @@ function groupNative(metrics) {
 
 /**
  * @param {NativeJson[]} series at least one
- * @returns {NativeJson} their sum, as old as the oldest
+ * @returns {NativeJson} their sum, with the earliest start
  */
 function nativeSum(series) {
   const { nativeJson, bucketsIn, mergeBuckets } = natives();
@@ -225,14 +225,14 @@ const aggregators = {
 
 const BUILT_IN = new Map(Object.entries(aggregators));
 
-/** @returns {string[]} the names whose function is the application's own */
+/** @returns {string[]} the names of aggregators that the application has added or replaced */
 function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
 }
 
 /**
- * A copy of what an application's aggregator has returned, with texts and numbers only: it may contain
- * methods, or be a promise, and neither can be sent to a thread.
+ * Copies the texts and numbers of what an application's aggregator has returned: it may contain methods, or
+ * be a promise, and neither can be sent to a thread.
  *
  * @param {any} result
  * @returns {JsonMetric | undefined | null} undefined if it leaves the metric out; null if it is not a metric

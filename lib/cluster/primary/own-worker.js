@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. The primary's own registries, as one more worker: its id is 0, it never ends,
-// and messages to it and from it are calls.
+// Runs on the primary's loop. Represents the primary's own registries as another worker: its id is 0, it
+// never ends, and messages to and from it are direct calls.
 
 const { WorkerResponder } = require('../worker/worker-responder');
 
@@ -32,7 +32,7 @@ class OwnWorker {
    * @param {(error: null) => void} onSent
    */
   send(message, onSent) {
-    // Its numbers end with the primary.
+    // No checkpoints: when the primary dies, nobody reads them.
     this.#responder.receive({ ...message, checkpointInterval: 0 });
     onSent(null);
   }

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Answers workers that ask for the cluster's page. The page is a caller of a
-// round like any other, but the aggregator writes it to a file, and the worker gets the file's name. If no
-// file can be written or read, the worker gets the page itself.
+// Runs on the primary's loop. Answers workers that ask for the cluster's page. A request is a caller of a
+// round like any other, but the aggregator writes its page to a file, and the worker gets the file's name. If
+// no file can be written or read, the worker gets the page itself.
 
 const { isOnline, send } = require('./worker-record');
 const { unavailable, reasonOf } = require('../../registry/unavailable');
@@ -15,11 +15,11 @@ const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { pageName } = require('../../spool/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
 
-// The port of a worker may be public. However often it is asked, it starts no more than one round in this
-// time. The pause is not part of the timeouts: the numbers of workers that answer at once are never old ones.
+// The port of a worker may be public. However often a worker is scraped, it starts at most one round in this
+// time. Timeouts start after the pause, so the pause makes no worker's numbers stale.
 const PAUSE_MILLISECONDS = 250;
 
-// A message of 16 MiB holds the primary's loop for some 30 ms.
+// A message of 16 MiB blocks the primary's loop for some 30 ms.
 const MAX_BYTES_IN_MESSAGE = 2 ** 24;
 
 const TOO_LONG = 'The page cannot be written to a file, and is too long for a message. See docs/cluster.md.';
@@ -57,7 +57,7 @@ class PageRequests {
   /**
    * @param {WorkerRecord} record
    * @param {any} message of type PAGE
-   * @returns {boolean} false if it is not a valid request, or one too many
+   * @returns {boolean} false if the request is not valid, or the worker has too many
    */
   receive(record, message) {
     const request = readRequest(message);
@@ -96,7 +96,7 @@ class PageRequests {
     try {
       if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...(await this.#collect(worker, request)) });
     } catch (error) {
-      // Anything that an aggregator of the application has thrown.
+      // The error may be anything that an aggregator of the application has thrown.
       const reason = reasonOf(error);
       const line = reason === undefined ? undefined : textOf(reason);
       const code = line === undefined ? undefined : /** @type {any} */ (error).code;

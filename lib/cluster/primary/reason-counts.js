@@ -1,13 +1,13 @@
 'use strict';
 
 // Runs on the primary's loop. Counts by reason. Workers may send any text as a reason, so the number of
-// different ones is limited.
+// different reasons is limited.
 
 const MAX_REASONS = 32;
 
 /**
  * @param {Map<string, number>} counts by reason
- * @param {string} reason counted as `other` if there are many different ones already
+ * @param {string} reason counted as `other` if there are already many different reasons
  */
 function countReason(counts, reason) {
   const key = counts.has(reason) || counts.size < MAX_REASONS ? reason : 'other';

@@ -1,26 +1,26 @@
 'use strict';
 
-// Runs on the primary's loop. Decides how the aggregation goes on after its thread was lost: in another
-// thread, in place for good if threads do not last, or after a pause.
+// Runs on the primary's loop. Decides how aggregation continues after its thread was lost: in another thread,
+// after a pause, or for good in place if threads do not last.
 
-// After so many losses, each within this time of the one before, no other thread is started. A thread that
-// hangs at its first request is lost after 30 seconds.
+// After three losses, each within this time of the one before, no other thread is started. A thread that
+// hangs at its first request counts as lost after 30 seconds.
 const MAX_LOSSES = 3;
 const LOSS_WINDOW_MILLISECONDS = 40_000;
 
-// Pauses before another thread is started after one has run out of memory, or after nothing could be started.
-// They double, up to the longest.
+// Pauses before the next start, if a thread has run out of memory or nothing could be started. Each is twice
+// as long as the one before, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 class RestartPolicy {
-  /** Losses, each within that time of the one before. */
+  /** Consecutive losses, each within that time of the one before. */
   #losses = 0;
   /** When the last thread was lost, by performance.now(). */
   #lostAt = -Infinity;
-  /** Milliseconds of the last pause. */
+  /** Length of the last pause, milliseconds. */
   #pause = 0;
-  /** When it began, by performance.now(). */
+  /** Start of the last pause, by performance.now(). */
   #pausedAt = -Infinity;
   /** Whether threads were lost again and again: from then on, the aggregation runs in place. */
   isUnstable = false;

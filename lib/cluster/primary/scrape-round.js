@@ -9,7 +9,7 @@ class ScrapeRound {
   startedAt = performance.now();
   /** Whether any worker has answered. */
   isAnswered = false;
-  /** @type {Map<number, number>} when they were asked, by the ids of the workers that have not answered */
+  /** @type {Map<number, number>} when each worker that has not answered was asked, by its id */
   waiting = new Map();
   #onProgress = () => {};
 

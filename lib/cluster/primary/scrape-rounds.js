@@ -21,14 +21,14 @@ const { unref } = require('../../event-loop/timers');
 // How often a round asks a worker again if its answer could not be used, or renders again if the thread died.
 const MAX_TRIES = 3;
 
-// A round that takes longer waits for a slow worker. The next round starts without waiting for its end.
+// A round that takes longer is waiting for a slow worker. The next round then starts before it has ended.
 const OVERLAP_MILLISECONDS = 250;
 
 // Sending a request takes 0.03 to 0.05 ms, so many workers are asked in several turns of the loop.
 const ASK_MILLISECONDS = 0.5;
 
-// How much longer than its timeout a caller may wait for the page, once the workers have answered. Building a
-// push takes several times as long as a page.
+// How long after its deadline a caller may still wait for the page to be written. A push takes several times
+// as long as a page.
 const RENDER_GRACE_MILLISECONDS = 2000;
 const PUSH_GRACE_MILLISECONDS = 20_000;
 
@@ -44,13 +44,13 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @typedef {object} Cluster
  * @property {() => Promise<unknown> | undefined} ready settles when the aggregator runs; undefined if there
  *   is nothing to aggregate, and never was
- * @property {() => number} generation of the aggregator; another one has none of the answers that this one
- *   got
+ * @property {() => number} generation of the aggregator; one of another generation has none of the answers
+ *   that this one has received
  * @property {() => number[]} connected ids of the workers that can be asked now
- * @property {(workerId: number, timeout: number) => number} ask with a timeout in milliseconds, unless it is
- *   asked already; returns the milliseconds to wait for it, 0 for not at all
- * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many
- *   milliseconds; called in each round with those that have not answered
+ * @property {(workerId: number, timeout: number) => number} ask asks a worker, unless that was done already,
+ *   with a timeout in milliseconds; returns the milliseconds to wait for it, 0 for not at all
+ * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp called in each round with the
+ *   workers that have not answered, and how many milliseconds it has waited
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
  * @property {(file: string) => void} discard the file of a page that nobody waits for
  * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever
@@ -66,7 +66,7 @@ class ScrapeRounds {
   #callers = new Batches(callers => this.#runRound(callers), OVERLAP_MILLISECONDS);
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
-  /** The class that was closed. */
+  /** Name of the class that was closed. */
   #closed = /** @type {string | undefined} */ (undefined);
 
   /** @param {Cluster} cluster */
@@ -74,7 +74,7 @@ class ScrapeRounds {
     this.#cluster = cluster;
   }
 
-  /** Whether callers wait for a round under way: it asks all workers again if the aggregator is replaced. */
+  /** Whether callers wait for a round: such a round asks all workers again if the aggregator is replaced. */
   get isCollecting() {
     return [...this.#rounds].some(({ callers }) => callers.size > 0);
   }
@@ -95,7 +95,8 @@ class ScrapeRounds {
     const formats = Array.from(this.#callers.waiting, other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#callers.add(caller);
-    // The deadline runs from the caller's own call, also while it waits for the end of an earlier round.
+    // The deadline counts from the caller's own call, even while the caller waits for an earlier round to
+    // end.
     caller.afterDeadline(0, () => this.#expire(caller));
     return caller.promise;
   }
@@ -103,7 +104,7 @@ class ScrapeRounds {
   /**
    * @param {number} workerId of a worker that has answered, or cannot answer any more
    * @param {boolean} answered
-   * @param {number} [hooksBegan] by performance.now(): rounds that came later ask again, because what its
+   * @param {number} [hooksBegan] by performance.now(): rounds that started later ask again, because what the
    *   `collect` hooks have set may be older than their callers
    */
   settle(workerId, answered, hooksBegan = Infinity) {
@@ -124,7 +125,7 @@ class ScrapeRounds {
   }
 
   /**
-   * Rejects all callers, and those that come later.
+   * Rejects all callers, now and from now on.
    *
    * @param {string} registry the class that the program has closed
    */
@@ -170,7 +171,8 @@ class ScrapeRounds {
       const isLast = tries === MAX_TRIES;
       await cluster.ready();
       const generation = cluster.generation();
-      // Otherwise the aggregator that some have answered to is gone; the next one has no numbers of them.
+      // Otherwise some workers have answered to an aggregator that is gone, and the next one lacks their
+      // numbers.
       const isCurrent = () => generation === cluster.generation();
       const asked = this.#ask(round, ask ?? cluster.connected());
       await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
@@ -236,7 +238,7 @@ class ScrapeRounds {
   }
 
   /**
-   * What is left to do for a caller takes milliseconds, unless the aggregator hangs.
+   * Limits how long a caller waits for the page: writing it takes milliseconds, unless the aggregator hangs.
    *
    * @param {ScrapeCaller} caller
    */
@@ -261,7 +263,7 @@ class ScrapeRounds {
     try {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
-      // Before the render: what comes meanwhile is not on the page.
+      // Read before rendering: answers that arrive meanwhile are not on the page.
       const answered = round?.isAnswered ?? false;
       const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
       // A page with fewer numbers than the last one would look like a reset of all counters.
@@ -273,7 +275,7 @@ class ScrapeRounds {
     } catch (error) {
       caller.reject(isThreadLost(error) ? timedOut() : /** @type {Error} */ (error));
     }
-    // Only now, so that this caller does not wait while the round renders for no caller.
+    // Only now: otherwise the round would render for nobody, and this caller would wait for that.
     round?.noteLeft();
   }
 
@@ -288,7 +290,7 @@ class ScrapeRounds {
     const result = this.#rendering.then(() =>
       this.#cluster.render(distinctFormats(callers), final, startedAt),
     );
-    // A lost thread may have written files.
+    // A lost thread may have left files.
     this.#rendering = result.catch(() => this.#discard(callers));
     return result;
   }
@@ -318,13 +320,13 @@ class ScrapeRounds {
     });
   }
 
-  /** @param {ScrapeCaller[]} callers who do not get what was written for them */
+  /** @param {ScrapeCaller[]} callers who do not get the files that were written for them */
   #discard(callers) {
     for (const { format } of callers) if (format.file !== undefined) this.#cluster.discard(format.file);
   }
 }
 
-/** @param {unknown} error anything that an aggregator of the application has thrown */
+/** @param {unknown} error possibly anything that an aggregator of the application has thrown */
 function isThreadLost(error) {
   return asError(error) instanceof ThreadLostError;
 }

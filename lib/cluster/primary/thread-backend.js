@@ -60,9 +60,9 @@ class ThreadBackend {
   }
 
   /**
-   * Starts the thread without the options of this process or, if that fails, with them: Yarn PnP needs its
-   * loader. Under Node's permission model always with them, because the thread is not subject to it otherwise
-   * and would write where this process may not remove anything.
+   * Starts the thread without this process's command-line options or, if that fails, with them: Yarn PnP
+   * needs its loader. Under Node's permission model it always gets them: otherwise the thread would not be
+   * restricted, and could write files that this process may not remove.
    *
    * @returns {Promise<void>} rejected if no thread can be started
    */
@@ -98,14 +98,14 @@ class ThreadBackend {
       });
       let started = false;
       let isGivenUp = false;
-      // The thread makes its directory before it is ready, and a file system may hang.
+      // The thread creates its directory before it is ready, and a file system may hang.
       const endWatch = watch(() => {
         isGivenUp = true;
         reject(new Error('the aggregator thread does not start'));
         thread.terminate();
       });
       thread.on('message', message => {
-        // What it sent before it was given up may arrive after that.
+        // Messages that it sent before it was given up may still arrive.
         if (isGivenUp) return;
         if (message.op === 'ready') {
           started = true;
@@ -172,12 +172,12 @@ class ThreadBackend {
   }
 
   /**
-   * Replaces a thread that does not reply (its directory may be on a file system that hangs) or is broken.
+   * Replaces a thread that is broken, or does not reply, because its file system hangs for example.
    *
    * @param {import('node:worker_threads').Worker} thread
    */
   #giveUp(thread) {
-    // Before terminate(), because a thread that hangs in the kernel takes long to end.
+    // Before terminate(), because a thread that hangs in the kernel takes a long time to end.
     this.#onThreadLost(thread);
     thread.terminate();
   }
@@ -213,8 +213,8 @@ class ThreadBackend {
   }
 
   /**
-   * A push of remote write may take minutes. All others have a reply soon, so that a thread that hangs is
-   * replaced.
+   * A push of remote write may take minutes. Any other request is answered soon; if not, the thread hangs and
+   * is replaced.
    *
    * @param {import('./aggregator-backend').Requested} op
    * @param {...unknown} args
@@ -246,9 +246,9 @@ class ThreadBackend {
 }
 
 /**
- * Calls a function if a thread hangs. While this process is stopped, or its loop held, a timer's time passes,
- * but messages are not read, and a stopped thread does not run. So there are two timers, one after the other:
- * a stop ends at most one of them too early, and messages are read between them.
+ * Calls a function if a thread hangs. While this process is stopped or its loop is blocked, timers expire,
+ * but messages are not read, and a stopped thread does not run. So two timers run one after the other: a stop
+ * makes at most one of them expire too early, and messages are read between them.
  *
  * @param {() => void} onHang
  * @returns {() => void} to be called when the thread has replied

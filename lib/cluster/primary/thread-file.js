@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Finds the main file of the aggregator thread: the package's own or, because an
-// application's bundle does not contain that file, a bundle of `prom-client-cluster/aggregator-thread`.
+// Runs on the primary's loop. Finds the main file of the aggregator thread: the package's own file or, if the
+// library is part of an application's bundle, the bundle of `prom-client-cluster/aggregator-thread`.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -32,7 +32,7 @@ function findThread(chosen) {
 
 /** @returns {string | undefined} the thread's code in a single executable of Node.js that contains it */
 function assetOfExecutable() {
-  // Not require(): bundlers would look for the module.
+  // Not with require(), because bundlers would look for the module.
   const sea = process.getBuiltinModule?.('node:sea');
   if (!sea?.isSea()) return undefined;
   try {
@@ -46,10 +46,10 @@ function assetOfExecutable() {
 function places() {
   const [, program] = process.argv;
   const files = program === undefined ? [] : bundledIn(path.dirname(program));
-  // A bundle that is an ES module has no __dirname. In any other bundle, __dirname is that of the bundle.
+  // An ES module has no __dirname. In any other bundle, __dirname is the directory of the bundle.
   if (typeof __dirname !== 'string') return files;
   files.unshift(...bundledIn(__dirname));
-  // Tools that collect the files of an application, such as that of Next.js, find this one by the expression.
+  // Tools that collect the files of an application, such as Next.js' file tracing, recognise this expression.
   if (__dirname.endsWith(path.join('cluster', 'primary')))
     files.unshift(path.join(__dirname, '../../aggregator/aggregator-thread.js'));
   return files;

@@ -6,7 +6,7 @@
 const { beginningOf } = require('../../options/thrown');
 const { isColumnsNameOf } = require('../../spool/file-names');
 
-// A source of a million label sets has some 100 MB; in base64 a third more.
+// A source of a million label sets takes some 100 MB; in base64 a third more.
 const MAX_SOURCE_CHARACTERS = 2 ** 28;
 
 /** @typedef {import('../../aggregator/aggregator').Answer} Answer */
@@ -27,7 +27,7 @@ const MAX_SOURCE_CHARACTERS = 2 ** 28;
  */
 function readAnswer({ metrics, source, reason, file, bytes, error }, workerId, requestId) {
   if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
-  // Of this process itself.
+  // From this process itself.
   if (source instanceof Uint8Array) return { answer: { workerId, bytes: source } };
   if (typeof source === 'string' && source.length <= MAX_SOURCE_CHARACTERS)
     return { answer: { workerId, source }, overIpc: textOr(reason, 'unknown') };
@@ -41,8 +41,8 @@ function readAnswer({ metrics, source, reason, file, bytes, error }, workerId, r
 
 /**
  * @param {any} message of type RESPONSE
- * @returns {number} how long ago `collect` hooks began for which the capture has waited, in milliseconds; 0
- *   if it has not
+ * @returns {number} how long ago the `collect` hooks started that the capture has waited for, in
+ *   milliseconds; 0 if it has waited for none
  */
 function readHookMilliseconds({ hookMilliseconds }) {
   return hookMilliseconds > 0 ? Number(hookMilliseconds) : 0;
@@ -53,7 +53,7 @@ const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is no
 /**
  * @param {unknown} text
  * @param {string} otherwise
- * @returns {string} no longer than what may stand on a page or in an error
+ * @returns {string} shortened to the length allowed on a page or in an error
  */
 function textOr(text, otherwise) {
   return typeof text === 'string' ? beginningOf(text) : otherwise;

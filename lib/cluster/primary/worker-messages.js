@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their
-// answers, or counts why not.
+// Runs on the primary's loop. Sends welcomes to workers, and reads their messages: passes their answers on to
+// the aggregator, or counts why an answer cannot be used.
 
 const { countReason } = require('./reason-counts');
 const { readAnswer, readHookMilliseconds, NOT_UNDERSTOOD } = require('./worker-answer');
@@ -11,7 +11,8 @@ const { RESPONSE, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isColumnsNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
-// Last columns are in the primary's memory until the worker has died. Three million numbers.
+// Last columns stay in the primary's memory until the worker has died. This is enough for three million
+// numbers.
 const MAX_LAST_CHARACTERS = 2 ** 25;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
@@ -61,7 +62,7 @@ class WorkerMessages {
   }
 
   /**
-   * Whatever a worker sends, nothing may escape to the application's 'message' event.
+   * Whatever a worker sends, this must not throw into the application's 'message' event.
    *
    * @param {WorkerRecord} record
    * @param {any} message
@@ -88,7 +89,7 @@ class WorkerMessages {
     const workerId = record.worker.id;
     const { requestId } = message;
     if (!this.#requests.settle(record, requestId)) {
-      // The response belongs to somebody else's request, but a snapshot that came too late is removed.
+      // The response may answer a request of other code. A snapshot that came too late is removed.
       if (isColumnsNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
       return;
     }
@@ -99,13 +100,14 @@ class WorkerMessages {
     else this.#refuse(record, refused, error);
     const now = performance.now();
     if (record.error === undefined) record.answeredAt = now;
-    // Whatever the worker says, they began after it was asked.
+    // Whatever the worker reports, its hooks cannot have started before it was asked.
     const hooksBegan = Math.max(now - readHookMilliseconds(message), record.requestedAt);
     this.#onAnswered(workerId, record.error === undefined, hooksBegan);
   }
 
   /**
-   * It is applied when the worker has died. Until then a thread may be lost.
+   * Stores a worker's last columns. They are applied when the worker has died, because until then the thread
+   * may be lost.
    *
    * @param {WorkerRecord} record
    * @param {any} message

@@ -1,6 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
+// Runs on the primary's loop. What the primary knows about one worker, and the function that sends the worker
+// a message.
 
 const { debug } = require('../../options/debug-log');
 
@@ -8,31 +9,31 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('../../source/source-log').LogPosition} LogPosition */
 
 class WorkerRecord {
-  /** Whether it has ever answered with its source, and so sends a last one. */
+  /** Whether the worker has ever answered with its source: then it also leaves last columns. */
   sendsSources = false;
-  /** @type {string | undefined} that it has sent over IPC */
+  /** @type {string | undefined} last columns that it has sent over IPC */
   lastSource = undefined;
   /** @type {LogPosition | undefined} what the aggregator has of the worker's log */
   position = undefined;
   /** @type {number | undefined} the last batch of its ended rows that is part of the retired totals */
   ended = undefined;
-  /** @type {string | undefined} name of the log that cannot be used: the worker must begin another one */
+  /** @type {string | undefined} name of a log that cannot be used: the worker must start another one */
   badLog = undefined;
-  /** Id of the request that it has not answered; 0 if there is none. */
+  /** Id of the request that the worker has not answered; 0 if there is none. */
   outstanding = 0;
   /** When that request was last sent, by performance.now(). */
   askedAt = 0;
-  /** Until when the scrape waits that has sent it, by performance.now(). */
+  /** Deadline of the scrape that has sent it, by performance.now(). */
   deadline = 0;
-  /** When it was first sent, by performance.now(). */
+  /** When that request was first sent, by performance.now(). */
   requestedAt = 0;
-  /** Whether it has missed a deadline, or could not be reached, and has not answered since. */
+  /** Whether the worker has missed a deadline or could not be reached, and has not answered since. */
   timedOut = false;
   /** When it last answered, by performance.now(). */
   answeredAt = -Infinity;
-  /** Whether a page has ever had numbers of it. */
+  /** Whether a page has ever included its numbers. */
   isShown = false;
-  /** Whether its next source is sent over IPC, because a file of it could not be read. */
+  /** Whether its next source is to be sent over IPC, because one of its files could not be read. */
   overIpc = false;
   exited = false;
   /** Whether it ended by a signal. */

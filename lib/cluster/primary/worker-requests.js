@@ -1,20 +1,20 @@
 'use strict';
 
 // Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker,
-// and all scrapes share it. A scrape waits for a worker until it has had the scrape's timeout since it was
-// first asked, so one that hangs costs one deadline, and one that has missed a short deadline is waited for
-// by scrapes with a longer one.
+// and all scrapes share it. The time that a scrape waits for a worker counts from when the worker was first
+// asked. So a worker that hangs delays scrapes by one timeout in total, and a scrape with a longer timeout
+// still waits for a worker that has missed a shorter one.
 
 const { REQUEST } = require('../wire/messages');
 const { send } = require('./worker-record');
 const { debug } = require('../../options/debug-log');
 
-// After this time, an unresponsive worker is sent the same request again. Not with each scrape, because
+// After this time, the request is sent again to an unresponsive worker. Not with each scrape, because
 // messages queue up in a stopped process.
 const REPEAT_MILLISECONDS = 5000;
 
-// A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
-// waits for it.
+// A worker that has missed a deadline and has not answered for this time hangs: no scrape waits for it,
+// whatever its timeout.
 const UNRESPONSIVE_MILLISECONDS = 5000;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
@@ -55,8 +55,8 @@ class WorkerRequests {
     }
     const patience = record.timedOut ? Math.min(timeout, UNRESPONSIVE_MILLISECONDS) : timeout;
     const left = record.requestedAt + patience - now;
-    // Node drops what is sent to a process that does not listen yet, so a worker that has never replied may
-    // have loaded the library since. One that has replied may have lost the request.
+    // Node drops messages to a process that does not listen yet. So a worker that has never replied may have
+    // loaded the library after the request, and one that has replied before may have lost it.
     if (left <= 0 && now - record.askedAt >= REPEAT_MILLISECONDS) this.#send(record, timeout, fields);
     return Math.max(left, 0);
   }
@@ -89,7 +89,7 @@ class WorkerRequests {
    *
    * @param {WorkerRecord} record
    * @param {unknown} requestId of the response
-   * @returns {boolean} false if nobody asked for it, or nobody does any more
+   * @returns {boolean} false if nobody asked for the response, or nobody needs it any more
    */
   settle(record, requestId) {
     if (record.outstanding === 0 || requestId !== record.outstanding) return false;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. The roster of the cluster's workers: when each one appears, comes online, sends
-// a message, disconnects and exits, and from when on nothing more can come from it.
+// Runs on the primary's loop. The list of the cluster's workers. It reports when a worker appears, comes
+// online, sends a message, disconnects or exits, and when nothing more can come from it.
 
 const { WorkerRecord, isOnline } = require('./worker-record');
 const { replaceCurrent, leaveCurrent } = require('../../event-loop/current');
@@ -72,7 +72,7 @@ class WorkerRoster {
     return this.#records.get(workerId);
   }
 
-  /** Adds workers that came without an event: those of a test, or of a wrapped cluster module. */
+  /** Adds workers that were started without an event, by a test or a wrapped cluster module. */
   addUnannounced() {
     for (const worker of this.#running()) if (isOnline(worker)) this.#add(worker);
   }
@@ -127,15 +127,15 @@ class WorkerRoster {
   }
 
   /**
-   * Between 'disconnect' and 'exit', in either order, the worker may still run and count: scrapes show its
-   * last numbers.
+   * Retires a worker after both 'disconnect' and 'exit', which come in either order. Between them it may
+   * still run and count, and scrapes show its last numbers.
    *
    * @param {WorkerRecord} record
    */
   #retireIfGone(record) {
     const { worker, exited, disconnected } = record;
     // A worker that could not be started is dead without 'exit'. And Node delays 'disconnect' while it hands
-    // a connection over, for ever if the worker dies meanwhile.
+    // over a connection: for ever, if the worker dies meanwhile.
     if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
     this.#records.delete(worker.id);
     this.#events.onRetired(record);

@@ -1,9 +1,9 @@
 'use strict';
 
 // The messages that primary and worker exchange over IPC, and the processes of a group over their links.
-// docs/internals/snapshot-format.md describes every field. Request and response have prom-client's message
-// types, so either side may run prom-client: its worker ignores the additional fields, and its primary sends
-// no `directory`.
+// docs/internals/messages.md describes every field. Request and response have prom-client's message types, so
+// either side may run prom-client: its worker ignores the additional fields, and its primary sends no
+// `directory`.
 
 const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
@@ -13,7 +13,7 @@ const HELLO = 'prom-client-cluster:hello';
 const PING = 'prom-client-cluster:ping';
 const LAST = 'prom-client-cluster:last';
 
-/** How many pages a worker may have requested that it has not got yet. */
+/** Maximum number of a worker's page requests that are not answered yet. */
 const MAX_UNANSWERED_PAGES = 64;
 
 /**
@@ -22,10 +22,10 @@ const MAX_UNANSWERED_PAGES = 64;
  * @property {number} requestId
  * @property {string} [directory] where the worker writes its source; absent in a request of prom-client
  * @property {import('../../source/source-log').LogPosition} [known] what the primary has of the worker's log
- * @property {string} [badLog] name of the log that the primary cannot use: the worker begins another one
+ * @property {string} [badLog] name of a log that the primary cannot use: the worker starts another one
  * @property {number} [ended] number of the last batch of the worker's ended rows that the primary has saved
  * @property {number} [timeout] how long the primary waits, milliseconds
- * @property {number} [checkpointInterval] milliseconds between checkpoints, at which the worker writes its
+ * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker then writes its
  *   numbers if something has changed; 0 for none
  * @property {boolean} [pages] whether the primary answers page requests
  */

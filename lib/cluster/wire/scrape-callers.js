@@ -2,10 +2,10 @@
 
 // The callers that wait for the cluster's metrics, each with a deadline and a format.
 
-// Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
+// Node's timers overflow beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
-// Limits of a worker's request: far more than a URL has.
+// Limits of a worker's request: far more names than fit into a URL.
 const MAX_NAMES = 10_000;
 const MAX_NAMES_CHARACTERS = 2 ** 20;
 
@@ -69,7 +69,7 @@ class ScrapeCaller {
   }
 
   /**
-   * Calls a function if this caller is neither answered nor rejected by then. Replaces the one before.
+   * Calls a function if this caller is neither answered nor rejected by then. Replaces the previous timer.
    *
    * @param {number} milliseconds after the deadline
    * @param {() => void} callback

@@ -2,7 +2,7 @@
 
 // Runs in the worker. Detects whether the process has recorded anything since the last call, at no cost to
 // recording: it compares a 32-bit hash of all numbers. Hashing 100,000 numbers takes 0.25 ms, a third of the
-// time that writing them takes. A change that leaves the hash the same (one in four billion) is detected with
+// time that writing them takes. A change that does not change the hash (one in four billion) is detected with
 // the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
@@ -15,10 +15,10 @@ const SLICE_MILLISECONDS = 0.3;
 class ChangeDetector {
   /** @type {number | undefined} hash at the last call */
   #last = undefined;
-  /** @type {WeakMap<object, number>} by table: a number of its own, so that a new table changes the hash */
+  /** @type {WeakMap<object, number>} by table: a unique number, so that a new table changes the hash */
   #numbers = new WeakMap();
   #nextNumber = 1;
-  /** For how many milliseconds it has held the event loop so far. */
+  /** How many milliseconds of the event loop's time it has taken so far. */
   spent = 0;
 
   /** Makes the next hasChanged() return true. */

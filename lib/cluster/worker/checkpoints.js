@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs in the worker. Writes the numbers that the primary reads after the worker has died: in the process's
-// 'exit' handler, and earlier, because the worker may be killed: at checkpoints, and when the program
-// announces its end. If no file can be written, they are sent over IPC, except at checkpoints.
+// Runs in the worker. Writes the numbers that the primary reads after the worker has died. They are written
+// in the process's 'exit' handler and, because a killed worker does not run that, at checkpoints and when the
+// program announces its end. If no file can be written, they are sent over IPC, except at checkpoints.
 
 const { isOthers } = require('../../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
@@ -13,7 +13,7 @@ const { debug } = require('../../options/debug-log');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
 
 const DEFAULT_INTERVAL = 1000;
-// A shorter one, from a message, would keep the event loop busy.
+// A message may ask for a shorter interval, but that would keep the event loop busy.
 const SHORTEST_INTERVAL = 100;
 
 /** Share of the event loop's time that checkpoints may take by default. */
@@ -31,15 +31,16 @@ class Checkpoints {
    *   checkpoints take long
    */
   #interval = 0;
-  /** @type {number | undefined} the same, if this program sets it */
+  /** @type {number | undefined} the interval that this program has set, if any */
   #ownInterval = undefined;
   #changes = new ChangeDetector();
   /**
-   * For how many milliseconds the last checkpoints have held the event loop. The smallest counts: the first
-   * one writes all label sets, and on a busy machine two in a row may have waited for a processor.
+   * How many milliseconds of the event loop's time each of the last checkpoints took. The smallest counts,
+   * because the first one writes all label sets, and on a busy machine even two in a row may have waited for
+   * a processor.
    */
   #costs = [0, 0, 0, 0];
-  /** Milliseconds for which captures have held the event loop so far, with the writing of their files. */
+  /** Milliseconds of the event loop's time that captures and the writing of their files have taken so far. */
   #spent = 0;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
@@ -71,13 +72,13 @@ class Checkpoints {
     this.postpone();
   }
 
-  /** @param {number} interval that this program has set: those from messages do not count */
+  /** @param {number} interval set by this program: it overrides those from messages */
   keepInterval(interval) {
     this.#ownInterval = interval;
     if (this.isWanted) this.setInterval(undefined);
   }
 
-  /** The numbers have just been written, because they were asked for: the next checkpoint has time. */
+  /** Restarts the interval, because the numbers have just been written in answer to a request. */
   postpone() {
     clearTimeout(this.#timer);
     this.#wait();
@@ -110,10 +111,10 @@ class Checkpoints {
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
   writeLast() {
-    // With all label sets, it would be most of what a killed primary leaves.
+    // A killed primary leaves its directory: the columns with all label sets would be most of it.
     if (!this.isWanted || this.#link.hasEnded?.()) return;
     try {
-      // It may have become another user since the last request.
+      // The process may have changed its user since the last request.
       if (isOthers(this.#files.directory)) this.#files.aimAt('');
       if (this.#files.directory === '') throw new Error(NO_DIRECTORY);
       this.#files.replaceLast();
@@ -123,8 +124,8 @@ class Checkpoints {
   }
 
   /**
-   * Sends the current numbers over IPC. In an 'exit' handler, Node.js writes at once what fits into the
-   * channel's buffer, 200 kB on Linux, and the rest is lost.
+   * Sends the current numbers over IPC. In an 'exit' handler, Node.js writes only what fits into the
+   * channel's buffer (200 kB on Linux), and the rest is lost.
    *
    * @param {unknown} reason why no file could be written
    * @returns {Promise<void>} resolved when they have been sent, or cannot be; never rejected
@@ -134,7 +135,7 @@ class Checkpoints {
     if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
-        // A short log is sent whole: the thread that has its beginning may be lost.
+        // A short log is sent completely, because the thread that has its beginning may be lost.
         const position = this.#source.log.start === 0 ? undefined : this.readerPosition;
         const source = this.#source.captureWithLog(this.#link.id, position, { isLast: true });
         this.#link.send({ type: LAST, ...inMessage(source, reason) }, () => resolve());

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the worker. The cluster's page for callers in this process: asks the primary for it, and reads the
-// file that the aggregator has written. Concurrent callers share pages; none gets numbers older than its
+// Runs in the worker. Gets the cluster's page for callers in this process: asks the primary for it, and reads
+// the file that the aggregator has written. Concurrent callers share pages; none gets numbers older than its
 // call.
 
 const fs = require('node:fs');
@@ -25,22 +25,23 @@ const TOO_MANY_NAMES = 'names are too many: a worker can ask for 10,000 metrics,
 
 const TOO_MANY_PAGES = 'There are too many scrapes in this process at the moment.';
 
-// A primary that aggregates says so when a worker comes online. The first callers in a worker that has just
-// started wait for that.
+// A primary that aggregates announces it when a worker comes online. In a worker that has just started,
+// callers wait up to this time for the announcement.
 const START_MILLISECONDS = 2000;
 
-// As in the primary: a page that takes longer waits for a slow worker, and later callers do not wait for it.
+// As in the primary: a page that takes longer is waiting for a slow worker, and later callers do not wait for
+// that page.
 const OVERLAP_MILLISECONDS = 250;
 
 // How long after its deadline a caller may get a page: the primary pauses for up to 250 ms between two pages
 // of one worker, and may take 2 seconds for the text.
 const GRACE_MILLISECONDS = 3000;
 
-// A page of a million series has some 150 MB.
+// A page of a million series takes some 150 MB.
 const MAX_PAGE_BYTES = 2 ** 29;
 
-// Counts all requests of this process: a process of a group may lose its link and get another one to the same
-// primary, which still answers what was requested before.
+// Counts all requests of this process, over all links: in a group, a process that connects to the same leader
+// again may still get answers to its earlier requests.
 let lastPageId = 0;
 
 /** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
@@ -51,14 +52,14 @@ class ClusterPages {
   #startedAt = performance.now();
   /** @type {Error | undefined} why the primary answers no requests */
   #refusal = unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR');
-  /** @type {((value?: unknown) => void)[]} called when the primary has said so */
+  /** @type {((value?: unknown) => void)[]} called at the announcement of the primary */
   #onAnnounced = [];
   /** The primary's. */
   #directory = '';
   /** @type {Map<number, {resolve: (message: any) => void, reject: (error: Error) => void}>} by id */
   #unanswered = new Map();
   /**
-   * Callers whose timeouts differ share no pages, so that each gets its own in time.
+   * Callers with different timeouts do not share pages, so each gets its page in time.
    *
    * @type {(request: Format & {timeout: number}) => Promise<PageBytes | undefined>}
    */
@@ -106,11 +107,11 @@ class ClusterPages {
     const { pageId, file } = message;
     const request = this.#unanswered.get(pageId);
     if (request !== undefined) request.resolve(message);
-    // Its callers do not wait any more.
+    // Nobody waits for this page any more.
     else if (isPageNameOf(file, this.#link.id, pageId)) this.#remove(file);
   }
 
-  /** @param {Error} error why the primary answers no more */
+  /** @param {Error} error why the primary does not answer any more */
   rejectAll(error) {
     this.#refusal = error;
     for (const { reject } of this.#unanswered.values()) reject(error);
@@ -131,7 +132,7 @@ class ClusterPages {
       const message = await new Promise((resolve, reject) => {
         this.#unanswered.set(pageId, { resolve, reject });
         timer = setTimeout(reject, timeout + GRACE_MILLISECONDS, timedOut());
-        // What is another user's cannot be read. This throws if the program has replaced process.send().
+        // Files of another user cannot be read. send() may throw if the program has replaced process.send().
         this.#link.send({ type: PAGE, pageId, format, timeout, inMessage: isOthers(this.#directory) });
       });
       return await this.#pageIn(message);

@@ -11,7 +11,7 @@ const { incompleteHeader } = require('../../source/columns-encoder');
 const { checkDirectory, writeAll } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
-/** So much of the log is written at once, ahead of the columns. */
+/** Ahead of the columns, the log is written in pieces of at least this size. */
 const AHEAD_BYTES = 65536;
 
 /** @typedef {import('../../source/columns-encoder').EncodedColumns} EncodedColumns */
@@ -37,7 +37,8 @@ class ColumnsFile {
   /**
    * @param {string} directory
    * @param {string} name
-   * @param {(minBytes?: number) => void} writeLog writes the log, as far as it goes, if that is so much
+   * @param {(minBytes?: number) => void} writeLog writes what is new in the log, if that is at least
+   *   `minBytes`
    */
   constructor(directory, name, writeLog) {
     this.name = name;
@@ -46,8 +47,8 @@ class ColumnsFile {
   }
 
   /**
-   * Opens the file ahead of the capture, which would take 0.3 ms longer with it. finish() throws what fails
-   * here.
+   * Opens the file ahead of the capture, which would take 0.3 ms longer otherwise. If this fails, finish()
+   * throws the error.
    */
   open() {
     try {
@@ -58,7 +59,7 @@ class ColumnsFile {
   }
 
   /**
-   * Writes the log, and the blocks that no longer change. finish() throws what fails here.
+   * Writes the log, and the blocks that are complete. If this fails, finish() throws the error.
    *
    * @param {BlocksAhead} blocks
    */
@@ -96,8 +97,8 @@ class ColumnsFile {
   }
 
   /**
-   * Removes the file if it is not finished, and stops writing. Never throws: what cannot be removed goes with
-   * its directory.
+   * Removes the file if it is not finished, and stops writing. Never throws: a file that cannot be removed is
+   * removed with its directory.
    *
    * @param {unknown} [reason]
    */
@@ -110,7 +111,7 @@ class ColumnsFile {
       try {
         this.#close();
       } finally {
-        // NFS reports a full disk when a file is closed.
+        // NFS reports a full disk only when a file is closed.
         fs.rmSync(this.#path, { force: true });
       }
     } catch (error) {

@@ -1,15 +1,16 @@
 'use strict';
 
-// Runs in the worker. Its source in messages to the primary, if no file can be written.
+// Runs in the worker. Puts the worker's source into a message to the primary, if no file can be written.
 
 const { textOf } = require('../../options/thrown');
 
-/** Why no file was written although nothing has failed. */
+/** The reason if no file was written although nothing has failed. */
 const NO_DIRECTORY = 'the primary has no directory';
 
 /**
- * @param {import('../../source/columns-encoder').EncodedColumns} source with the end of the log
- * @param {unknown} error because of which no file was written
+ * @param {import('../../source/columns-encoder').EncodedColumns} source followed by the part of the log that
+ *   the primary lacks
+ * @param {unknown} error why no file was written
  * @returns {{source: string, reason: string}} fields of a message
  */
 function inMessage({ chunks, bytes }, error) {

@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs in the worker. The files of its source: one log, and the columns that refer to it. Whoever reads the
-// columns of a request removes them when it has later ones; the others, and logs, the worker removes itself.
+// Runs in the worker. The files of the worker's source: one log, and the columns that refer to it. The reader
+// removes the columns of a request when it has later ones. The worker itself removes all other columns, and
+// logs.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -19,13 +20,13 @@ class SourceFiles {
   #workerId;
   /** The last directory that was not ''. */
   #place = '';
-  /** What the file there has of the log. */
+  /** Name of the log in that directory, and how many bytes of it are written. */
   #log = { name: '', length: 0 };
-  /** @type {string[]} names of logs that no columns need any more, once the next ones are complete */
+  /** @type {string[]} names of logs that no columns need once the next columns are complete */
   #oldLogs = [];
-  /** Names of the last columns: those of a request, and those that nobody has asked for. '' for none. */
+  /** Names of the last columns of a request, and of the last ones that nobody has asked for. '' for none. */
   #last = { asked: '', unasked: '' };
-  /** @type {ColumnsFile | undefined} that nobody has asked for, and that is being written */
+  /** @type {ColumnsFile | undefined} being written, although nobody has asked for it */
   #unfinished = undefined;
 
   /**
@@ -42,10 +43,10 @@ class SourceFiles {
   /** @param {string} directory '' for none */
   aimAt(directory) {
     this.directory = directory;
-    // The log goes on if the same directory is written again, after an answer in a message.
+    // After an answer in a message, the log in the same directory is continued.
     if (directory === '' || directory === this.#place) return;
     this.#place = directory;
-    // The files may have been moved there: the one of this log is another leader's to remove.
+    // The files may have been moved to the new directory, where another leader removes this log's file.
     if (this.#log.name === this.#source.log.name) this.#source.log.restart();
     this.#log = { name: '', length: 0 };
     this.#oldLogs = [];
@@ -59,7 +60,7 @@ class SourceFiles {
    * @returns {ColumnsFile} empty
    */
   start(requestId) {
-    // If the log has grown in memory only, a part is missing in the file.
+    // If a part of the log was dropped from memory before it was written, the file cannot be continued.
     const { log } = this.#source;
     if (log.start > (log.name === this.#log.name ? this.#log.length : 0)) log.restart();
     const name = columnsName(this.#workerId, requestId);
@@ -78,11 +79,11 @@ class SourceFiles {
   }
 
   /**
-   * Writes columns that nobody has asked for, in place of those before.
+   * Writes columns that nobody has asked for. They replace the previous ones of this kind.
    *
    * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
    * @param {(capture: () => void) => void} timed runs the capture, which also writes
-   * @throws {Error} what fails; nothing is left of the new file then
+   * @throws {Error} if writing fails; nothing is left of the new file then
    */
   async replace(hookTime, timed) {
     const file = (this.#unfinished = this.start(0));
@@ -104,7 +105,7 @@ class SourceFiles {
   /**
    * The same for the last columns, synchronously, in the process's 'exit' handler.
    *
-   * @throws {Error} what fails
+   * @throws {Error} if writing fails
    */
   replaceLast() {
     this.#unfinished?.discard();
@@ -112,7 +113,7 @@ class SourceFiles {
       this.#writeLast();
     } catch (error) {
       if (!DISK_FULL_CODES.has(/** @type {any} */ (error).code)) throw error;
-      // They replace these, so there is space for them.
+      // The new columns replace these: removing them first frees the space.
       for (const name of Object.values(this.#last)) this.#remove(name);
       this.#writeLast();
     }
@@ -132,9 +133,9 @@ class SourceFiles {
   }
 
   /**
-   * Writes what the file lacks of the log.
+   * Appends to the file what it lacks of the log.
    *
-   * @param {number} [minBytes] unless it is less
+   * @param {number} [minBytes] nothing is written if less is missing
    */
   #writeLog(minBytes = 1) {
     const { log } = this.#source;
@@ -146,7 +147,7 @@ class SourceFiles {
     const name = logName(this.#workerId, log.name);
     const file = path.join(this.directory, name);
     try {
-      // At a position, so that what is left of a write that failed does no harm.
+      // Written at an explicit position, so that the remains of a failed write are overwritten.
       const descriptor = fs.openSync(file, isNew ? 'wx' : O_WRONLY | O_NOFOLLOW, 0o600);
       try {
         writeAll(descriptor, log.bytesFrom(from), from);
@@ -155,7 +156,8 @@ class SourceFiles {
       }
     } catch (error) {
       if (isNew && /** @type {any} */ (error).code !== 'EEXIST') this.#remove(name);
-      // Somebody has removed it: next time it is written anew, or another one.
+      // Somebody has removed the file: the next call writes the log again from its start, or starts another
+      // one.
       else if (/** @type {any} */ (error).code === 'ENOENT') this.#log = { name: '', length: 0 };
       throw error;
     }

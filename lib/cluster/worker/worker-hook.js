@@ -17,8 +17,9 @@ const OWN_EXIT_LISTENERS = 2;
  *
  * @typedef {object} SharedWorker
  * @property {(message: any) => void} onMessage
- * @property {() => void} onExit the last 'exit' listener: what the others have recorded is included
- * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
+ * @property {() => void} onExit the last 'exit' listener, so what other listeners record is included
+ * @property {() => void} onExitFirst the first 'exit' listener, because another one may call process.exit(),
+ *   which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
  * @property {(interval: number) => void} requestCheckpoints
  * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} page
@@ -30,7 +31,7 @@ const OWN_EXIT_LISTENERS = 2;
 /**
  * Answers the primary, if this process is a cluster worker and no other copy does.
  *
- * @param {() => Iterable<any>} registries those of all copies; called at each scrape
+ * @param {() => Iterable<any>} registries returns those of all copies; called at each scrape
  * @returns {boolean} whether it is a cluster worker
  */
 function hookIntoWorker(registries) {
@@ -63,8 +64,8 @@ function hookIntoWorker(registries) {
       try {
         receive(message);
       } catch (error) {
-        // A file of this package cannot be loaded, because the process has no descriptors, for example. The
-        // next message is another try.
+        // A file of this package could not be loaded, because the process has no free descriptors, for
+        // example. The next message tries again.
         debug('a message of the primary failed: %s', error);
       }
     },
@@ -100,7 +101,7 @@ function listenToExit({ onExit, onExitFirst }) {
  */
 function processAsWorker() {
   try {
-    // First: without an IPC channel, `cluster` need not be loaded.
+    // Checked first, because `cluster` need not be loaded without an IPC channel.
     if (!process.connected) return undefined;
   } catch {
     // Deno, in a thread.

@@ -1,8 +1,7 @@
 'use strict';
 
-// Runs in the worker, on the application's event loop. On a request of the primary it captures the
-// registries, writes their columns to a file, and answers with the file's name. No error may reach the
-// application.
+// Runs in the worker, on the application's event loop. Answers the primary's requests: captures the
+// registries, writes their columns to a file, and sends the file's name. No error may reach the application.
 
 const path = require('node:path');
 const { Source } = require('../../source/source');
@@ -49,15 +48,15 @@ class WorkerResponder {
       if (message.type !== WELCOME) this.#answerStockPrimary(message.requestId);
       return;
     }
-    // The names of files are made of these.
+    // The directory and the request id become part of file paths, so they are checked.
     if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
     const { requestId } = message;
     if (message.type !== WELCOME && !(Number.isSafeInteger(requestId) && requestId >= 0)) return;
-    // Then as without one.
+    // A directory of another user is treated as none.
     const directory = isOthers(message.directory) ? '' : message.directory;
     if (directory !== this.#files.directory) this.#checkpoints.invalidate();
     this.#files.aimAt(directory);
-    // A welcome may come from another thread, which has nothing.
+    // A welcome has no position: it may come from a new thread, which has nothing yet.
     this.#checkpoints.readerPosition = message.known;
     this.#checkpoints.setInterval(message.checkpointInterval);
     if (message.type === WELCOME) return;
@@ -107,8 +106,8 @@ class WorkerResponder {
         },
       });
     } finally {
-      // If it is not finished: a newer request is answered instead, or a registry of the application has
-      // thrown.
+      // Does nothing if the file is finished. It is not if a newer request is answered instead, or a registry
+      // of the application has thrown.
       file?.discard();
     }
   }
@@ -135,7 +134,7 @@ class WorkerResponder {
   }
 
   /**
-   * Sends columns and log themselves if no file can be written. This is slower.
+   * Sends columns and log in a message if no file can be written. This is slower.
    *
    * @param {Request} request
    * @param {unknown} reason why no file was written
@@ -205,7 +204,7 @@ class WorkerResponder {
 
   /**
    * Writes the last numbers in the 'exit' handler, without running hooks, if the directory still exists. They
-   * have all that was recorded after a disconnect or after the last scrape.
+   * include everything that was recorded after a disconnect or after the last scrape.
    */
   writeLast() {
     try {
