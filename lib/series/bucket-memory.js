@@ -1,8 +1,8 @@
 'use strict';
 
-// How the sparse buckets of rows lie in memory, and how they are read, by any thread. A row has a head, and
-// chunks of 16 buckets, found through a directory of each side, positive and negative. Chunks without
-// observations do not exist.
+// The memory layout of sparse buckets, and how any thread reads them. A row has a head, and chunks of 16
+// buckets that are found through two directories: one for the positive side, one for the negative side.
+// Chunks without observations do not exist.
 
 const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS } = require('./merged-buckets');
@@ -20,22 +20,24 @@ const { pageShiftOf, pageMaskOf } = require('./number-pages');
  */
 
 /**
- * The head of a row, or one that is about to become it: words from `at` on, and the same memory as numbers.
+ * The head of a row, or its replacement that is being built: words from `at` on, and the same memory as
+ * numbers.
  *
  * @typedef {{words: Int32Array, numbers: Float64Array, at: number}} Head
  */
 
-// A head in words. Odd while it is replaced: what a row has is never changed in place other than by counting,
-// so that a reader in another thread reads again, and a thread may be terminated at any moment.
+// Fields of a head, in words. The version is odd while the head is replaced, so a reader in another thread
+// reads again. Apart from counting, nothing is changed in place, because a thread may be terminated at any
+// moment.
 const VERSION = 0;
 const SCHEMA = 1;
 const CHANGES = 2;
 const POPULATED = 3;
-// Whether some count needs more than 32 bits: chunks are twice as long then, with the high halves in the
-// second half.
+// Whether some count needs more than 32 bits. Chunks are then twice as long, with the upper 32 bits of the
+// counts in the second half.
 const IS_WIDE = 4;
-// The beginning of each side: where its directory is, or 0; the number of its first chunk; how many chunks it
-// has entries for.
+// The first field of each side. A side has the place of its directory (or 0), the number of its first chunk,
+// and the number of entries.
 const POSITIVE = 5;
 const NEGATIVE = 8;
 const PLACE = 0;
@@ -67,7 +69,7 @@ const CHUNKS = 1;
 
 /** Maximum length of a directory: it grows by doubling. */
 const MOST_LENGTH = 2 * MOST_CHUNKS;
-/** Far more than the first chunk of any schema. */
+/** Far above the number of the first chunk in any schema. */
 const MOST_FIRST = 2 ** 16;
 
 const TWO_32 = 2 ** 32;
@@ -76,8 +78,8 @@ const ATTEMPTS = 100;
 /**
  * @param {BucketMemory} memory in which another thread may record
  * @param {number} row
- * @returns {Buckets | undefined} undefined if the row has been replaced at each attempt, if some of its
- *   memory is not there yet, or if it is not valid
+ * @returns {Buckets | undefined} undefined if the row was replaced during each attempt, if some of its memory
+ *   is not there yet, or if it is not valid
  */
 function readRow(memory, row) {
   const page = row >> HEAD_SHIFT;
@@ -87,10 +89,11 @@ function readRow(memory, row) {
     const version = Atomics.load(head.words, head.at + VERSION);
     if (version % 2 !== 0) continue;
     const buckets = readValid(memory, head);
-    // Unlike a load, this is not done before the reads above, on any processor.
+    // Unlike a load, no processor moves this before the reads above.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
-  // A thread was terminated between the two stores: the head is still the old one, or already the new one.
+  // A thread was terminated between the two stores of the version: the head is still the old one, or already
+  // the new one.
   const version = Atomics.load(head.words, head.at + VERSION);
   if (!isWhole(head)) return undefined;
   const buckets = readValid(memory, head);
@@ -99,7 +102,7 @@ function readRow(memory, row) {
 
 /**
  * @param {Head} head
- * @returns {boolean} whether it is one head, and not a part of each of two
+ * @returns {boolean} whether it is one head, and not a mixture of two
  */
 function isWhole({ words, at }) {
   return words[at + CHECK] === checkOf(words, at);
@@ -126,7 +129,7 @@ function readValid(memory, head) {
   for (const side of [POSITIVE, NEGATIVE])
     if (!isReadableSide(memory.pages, words, at + side, size)) return undefined;
   const buckets = readHead(memory, head);
-  // Not before: the thread may change it between two looks.
+  // Checked only now, because the thread may change the row between two reads.
   return isValid(buckets) ? buckets : undefined;
 }
 
@@ -202,12 +205,12 @@ function readHead({ pages, maxBuckets }, { words, numbers, at }) {
  * @param {Int32Array} words
  * @param {number} head
  * @param {number} side
- * @returns {Side} anything if the row is being replaced
+ * @returns {Side} garbage if the row is being replaced
  */
 function readSide(pages, words, head, side) {
   /** @type {Side} */
   const { indices, counts } = { indices: [], counts: [] };
-  // At most: another thread may have changed it since it was checked.
+  // Limited again, because another thread may have changed the length since it was checked.
   const length = Math.min(words[side + LENGTH], MOST_LENGTH);
   if (length === 0) return { indices, counts };
   const isWide = words[head + IS_WIDE] !== 0;

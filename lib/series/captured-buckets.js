@@ -1,14 +1,14 @@
 'use strict';
 
-// The buckets of all rows as they were at one instant, to be read piece by piece. Nothing is copied at that
-// instant: new memory for 10,000 rows would hold the event loop for 2 ms. A page of memory is copied just
-// before it changes.
+// The buckets of all rows as they were at one moment, to be read piece by piece. Nothing is copied at that
+// moment: allocating memory for 10,000 rows would block the event loop for 2 ms. A page of memory is copied
+// just before it changes.
 
 const { readHead, headOf, HEAD_SHIFT, wordsOf, HEADS } = require('./bucket-memory');
 
 class CapturedBuckets {
   #memory;
-  /** Whether nobody will read it any more. */
+  /** Whether the capture will not be read any more. */
   isOver = false;
 
   /** @param {import('./bucket-memory').BucketMemory} memory */
@@ -26,14 +26,14 @@ class CapturedBuckets {
   keep(kind, page, number) {
     const { numbers, words, pages } = this.#memory;
     const ofKind = /** @type {(Float64Array | Int32Array)[]} */ (kind === HEADS ? numbers : pages);
-    // Otherwise it is a copy already, or newer than this.
+    // Otherwise it is already a copy, or newer than this capture.
     if (ofKind[number] !== page) return;
     ofKind[number] = page.slice();
     if (kind === HEADS) words[number] = wordsOf(numbers[number]);
   }
 
   /**
-   * @param {number} row that there was at that instant
+   * @param {number} row that existed at that moment
    * @returns {import('./merged-buckets').Buckets} populated ones only
    */
   read(row) {

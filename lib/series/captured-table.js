@@ -5,8 +5,8 @@ const { startsAreRead, startOf, copyOfStarts } = require('./row-starts');
 /** @typedef {import('./label-index').LabelIndex} LabelIndex */
 
 /**
- * A table as it was at one instant, to be read piece by piece. Numbers, order and forms are copied. The label
- * sets are not: a row has the same label set as long as its index exists.
+ * A table as it was at one moment, to be read piece by piece. Numbers, order and forms are copied. The label
+ * sets are not, because a row keeps its label set as long as the index exists.
  */
 class CapturedTable {
   /** @param {import('./series-table').SeriesTable} table */

@@ -1,8 +1,8 @@
 'use strict';
 
 // Sums with their rounding error. A plain sum of floats may change by one ulp if workers are added in another
-// order, or when a dead worker is added to the retired totals. In a measurement, 5.9 % of float counters fell
-// then, and Prometheus treats a falling counter as a reset.
+// order, or when a dead worker is added to the retired totals. In a measurement, that made 5.9 % of float
+// counters fall, and Prometheus treats a falling counter as a reset.
 //
 // Each sum is a pair: the rounded sum and its error (D. E. Knuth, TAOCP vol. 2, 4.2.2, theorem B: "two-sum").
 
@@ -25,7 +25,7 @@ function addTo(sums, errors, at, value) {
  * @param {number} before
  * @param {number} value
  * @param {number} sum of both, as rounded
- * @returns {number} what the rounding took away
+ * @returns {number} the rounding error
  */
 function roundingError(before, value, sum) {
   const part = sum - before;

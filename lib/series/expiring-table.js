@@ -1,12 +1,13 @@
 'use strict';
 
-// A table whose rows expire (the option maxIdleSeconds). Recording reads no clock: each row has a byte, the
-// number of the tick in which it was used last. A tick takes a 16th of the longest idle time. A row is
-// removed when that time has passed since its tick has ended: never too early, and at most two ticks too
-// late. A child that is bound to its row notes nothing, so each tick makes all children bind again.
+// A table whose rows expire (the option maxIdleSeconds). Recording reads no clock: each row has a byte with
+// the number of the tick in which it was last used. A tick takes a 16th of the maximum idle time. A row is
+// removed when that time has passed since the end of its tick: never too early, and at most two ticks too
+// late. A child that is bound to its row does not update the byte, so each tick makes all children bind
+// again.
 //
-// A timer starts the ticks and sweeps, in slices. Where it is late, rows that are added do the same: a
-// process that adds rows without a pause needs no more memory than others.
+// A timer starts the ticks and sweeps the table in slices. If the timer is late, adding rows does the same,
+// so a process that adds rows without a pause needs no more memory than others.
 
 const { SeriesTable } = require('./series-table');
 const { LiveRows } = require('./live-rows');
@@ -21,37 +22,37 @@ const TICKS_PER_IDLE_TIME = 16;
 const MOST_TICKS_PER_IDLE_TIME = 20;
 
 /**
- * Numbers of ticks, which are used again. No row has one of them by then: at the end of each sweep, which
- * comes before the next tick, the rows that are left are of the last 22 ticks.
+ * How many tick numbers there are; they are reused. A number is free by then: after each sweep, which ends
+ * before the next tick, all remaining rows were used in one of the last 22 ticks.
  */
 const TICK_NUMBERS = 32;
 
-/** Stand for ticks: a `collect` hook has used the row since the last scrape has started; before that. */
+/** Special tick numbers: a `collect` hook has used the row since the last scrape started, or before that. */
 const BY_HOOK = 255;
 const BY_HOOK_BEFORE = 254;
 
-/** Looking at them takes less than 0.1 µs, removing all of them 10 µs. */
+/** Checking these rows takes less than 0.1 µs, removing all of them 10 µs. */
 const ROWS_PER_STEP = 64;
 
-/** So many rows are added between two looks at the clock. */
+/** The clock is read once for this number of added rows. */
 const ROWS_PER_LOOK = 256;
 
-/** Removals may take longer than looking at the clock does: what follows the table copies the row, say. */
+/** Short, because removing a row may take long: followers of the table may copy it. */
 const SLICE_MILLISECONDS = 0.5;
 
 class ExpiringTable extends SeriesTable {
   #maxIdleSeconds;
   #expiredCount = 0;
-  /** By row: in which tick it was used last. */
+  /** By row: the tick in which it was last used. */
   #ticks = new Uint8Array(4);
   #tick = 0;
-  /** When it has started. */
+  /** When this tick started. */
   #start = idleClock.now();
-  /** When each tick has ended. */
+  /** When each tick ended. */
   #ends = new Float64Array(TICK_NUMBERS).fill(Infinity);
   /** A bit for each tick whose rows expire. */
   #expired = 0;
-  /** The row that the sweep looks at next; Infinity if none is under way. */
+  /** The row that the sweep checks next; Infinity if no sweep is under way. */
   #next = Infinity;
   #added = 0;
   /** How often rebind() was called. */
@@ -66,7 +67,7 @@ class ExpiringTable extends SeriesTable {
   /**
    * @param {readonly string[]} labelNames at least one
    * @param {number} width numbers a row
-   * @param {number} maxIdleSeconds after which a row expires that nobody uses
+   * @param {number} maxIdleSeconds after which an unused row expires
    * @param {number} [maxSeries] see SeriesTable
    * @param {() => void} [onFirstOverflow] see SeriesTable
    */
@@ -126,7 +127,7 @@ class ExpiringTable extends SeriesTable {
 
   /** @param {number} row */
   #touchByHook(row) {
-    // Otherwise nothing would expire while a hook hangs and nobody scrapes.
+    // Otherwise nothing would expire while a hook hangs and there are no scrapes.
     const isHanging = hooks.called === 0 && idleClock.now() - hooks.lastCall >= this.#maxIdleSeconds * 1000;
     this.#ticks[row] = isHanging ? this.#tick : BY_HOOK;
     this.#hasHookRows ||= !isHanging;
@@ -134,11 +135,12 @@ class ExpiringTable extends SeriesTable {
 
   /** To be called before the `collect` hook of the metric. */
   scrapeStarts() {
-    // Hooks of this scrape shall find no child that is bound already.
+    // Children bind again, so that those which the hooks of this scrape use are noted.
     this.rebind();
     if (!this.#hasHookRows) return;
     this.#hasHookRows = false;
-    // The hook of another metric may have been called before: so its rows stay for one more scrape.
+    // The hook of another metric may have used these rows earlier in this scrape, so they stay for one more
+    // scrape.
     for (let row = 0; row < this.rowCount; row++) {
       const tick = this.#ticks[row];
       if (tick < BY_HOOK_BEFORE) continue;
@@ -183,7 +185,7 @@ class ExpiringTable extends SeriesTable {
       },
       finish: rowCount => {
         this.#ticks = copyOf(ticks, Math.max(rowCount, 4));
-        // The sweep begins again: it may not have seen all of the rows before it.
+        // The sweep starts again, because rows that it has not checked may have smaller numbers now.
         if (this.#next < Infinity) this.#next = 0;
         this.#compaction = undefined;
         move?.finish(rowCount);
@@ -191,7 +193,7 @@ class ExpiringTable extends SeriesTable {
     };
   }
 
-  /** Begins the next tick if it is time to, and no sweep is under way. */
+  /** Starts the next tick if it is due and no sweep is under way. */
   #startTick() {
     const now = idleClock.now();
     const maxIdle = this.#maxIdleSeconds * 1000;
@@ -206,7 +208,7 @@ class ExpiringTable extends SeriesTable {
     this.#next = this.#expired === 0 ? Infinity : 0;
   }
 
-  /** @returns {boolean} false if the row that is next is the first of the table to go */
+  /** @returns {boolean} false if the next row would be the first of the table to be removed */
   #sweepStep() {
     const end = Math.min(this.#next + ROWS_PER_STEP, this.rowCount);
     for (; this.#next < end; this.#next++) {
@@ -221,8 +223,8 @@ class ExpiringTable extends SeriesTable {
   }
 
   /**
-   * Makes the order of the rows, which the first removal needs, in steps: all at once would take 2 ms for
-   * 100,000 rows.
+   * Creates the order of the rows, which the first removal needs, in steps. In one step it would take 2 ms
+   * for 100,000 rows.
    *
    * @returns {Generator<void>}
    */
@@ -248,13 +250,13 @@ class ExpiringTable extends SeriesTable {
     yield* this.compactionSteps();
   }
 
-  /** What the timer calls. Never rejected. */
+  /** Called by the timer. Never rejected. */
   async sweepInSlices() {
     this.#startTick();
     try {
       await runInSlices(this.#sweep(), SLICE_MILLISECONDS);
     } catch {
-      // There is no memory for it. The next sweep tries again.
+      // There is no memory for a compaction. The next sweep tries again.
     }
     if (this.liveCount > 0) this.#startTimer();
     else this.#isTicking = false;
@@ -262,7 +264,7 @@ class ExpiringTable extends SeriesTable {
 
   #startTimer() {
     this.#isTicking = true;
-    // The timer must not hold the table of a metric that nobody has any more.
+    // Weak, because the timer must not keep the table of a metric that is not in use any more.
     startTimer(new WeakRef(this), (this.#maxIdleSeconds * 1000) / TICKS_PER_IDLE_TIME);
   }
 }

@@ -1,8 +1,8 @@
 'use strict';
 
-// Compacts a table of which every use of a row is noted (expiring-table.js), without a step that holds the
-// loop: a row is copied with its label set, and once more if it has been used since. New rows are in the
-// order of the old ones' numbers, not of their first use.
+// Compacts a table that notes every use of a row (expiring-table.js), without a long step: each row is copied
+// with its label set, and again if it was used after that. The new rows are in the order of the old row
+// numbers, not of first use.
 
 const { Compaction } = require('./compaction');
 const { LiveRows } = require('./live-rows');
@@ -22,7 +22,7 @@ class GradualCompaction extends Compaction {
   }
 
   /**
-   * To be called whenever a row may change, begin or end.
+   * To be called whenever a row may change, start or end.
    *
    * @param {number} old
    */
@@ -32,7 +32,7 @@ class GradualCompaction extends Compaction {
 
   step() {
     const isLast = super.step() && this.#copyChanged();
-    // From now on, a child that has bound to a row before has to do so again, which is noted.
+    // Children that are bound to these rows must bind again, so that their next use is noted.
     /** @type {import('./expiring-table').ExpiringTable} */ (this.table).rebind();
     return isLast;
   }

@@ -1,21 +1,23 @@
 'use strict';
 
 // What `collect` hooks have recorded in the last scrape does not expire, however rare scrapes are: see
-// expiring-table.js. What the application records while an asynchronous hook runs cannot be told from that.
+// expiring-table.js. Recordings of the application while an asynchronous hook runs cannot be distinguished
+// from those of the hook.
 
 const { idleClock } = require('../event-loop/idle-clock');
 
 /**
- * Property of a metric: its table, if rows of that expire. Registered, as those of registry/metric-view.js.
+ * Property of a metric: its table, if its rows expire. A registered symbol, like those of
+ * registry/metric-view.js.
  */
 const EXPIRING = Symbol.for('prom-client-cluster.expiring.v1');
 
 const hooks = {
-  /** How many are running. */
+  /** Number of hooks that are running. */
   running: 0,
-  /** How many of them are still being called: the others are asynchronous. */
+  /** Number of them that have not returned yet: the others are asynchronous. */
   called: 0,
-  /** When an asynchronous one was called last, by idleClock. */
+  /** When an asynchronous hook was last called, by idleClock. */
   lastCall: 0,
 };
 
@@ -43,7 +45,7 @@ function runHook(call) {
   if (typeof result?.then !== 'function') return result;
   hooks.running++;
   hooks.lastCall = idleClock.now();
-  // Some objects start again what they do with each call of then().
+  // then() is called only once, because some objects start their work again with each call.
   result = Promise.resolve(result);
   const onEnd = () => void hooks.running--;
   result.then(onEnd, onEnd);

@@ -7,9 +7,9 @@
 // (docs/internals/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the
 // Map: V8 hashes numbers without a seed, so a client that chooses them could make all of them collide.
 //
-// Which characters are read is learned: where two texts differ only in others, one of these is read as well
-// from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example,
-// do not tell '/users/1234/orders' from '/users/1235/orders'.
+// The cache learns which characters to read: if two texts differ only in characters that are not read, one of
+// these is read from then on. Every fixed choice is wrong for some texts: the last and the middle characters,
+// for example, are the same in '/users/1234/orders' and '/users/1235/orders'.
 
 /** The id of a label that a label set does not have. */
 const MISSING = 0;
@@ -19,10 +19,10 @@ const MOST_SLOTS = 2 ** 14;
 const SLOTS_PER_VALUE = 16;
 const MOST_NUMBERS = 2048;
 
-// A cache that misses this often, and each later one that misses twice as often as the one before, is
-// replaced by one that fits the number of values by then, and spreads texts in another way: digests are so
-// regular that one of thirty multipliers puts a third of a hundred texts into slots of others. Most metrics
-// are used so rarely that they never get a cache.
+// After this many misses, a cache is replaced; each later one is replaced after twice as many. The new cache
+// fits the number of values, and spreads texts differently: digests are so regular that one of thirty
+// multipliers puts a third of a hundred texts into occupied slots. Most metrics are used so rarely that they
+// never get a cache.
 const FIRST_MISSES = 256;
 
 // The place of a character is a byte: its distance from the end of the text (1 to 127), or 128 + its distance
@@ -44,8 +44,8 @@ const NO_SLOTS = new Uint16Array(2);
 const NO_NUMBERS = new Float64Array(1).fill(NaN);
 
 /**
- * What the slot of a text is computed from. Texts that have it in common share a slot: that costs time, never
- * correctness.
+ * The digest of a text, from which its slot is computed. Texts with the same digest share a slot, which costs
+ * time but never correctness.
  *
  * @param {string} text
  * @param {number} places of the characters that are read
@@ -90,7 +90,8 @@ function segmentOf(text) {
 
 /**
  * @param {unknown} value
- * @returns {boolean} whether text is made of it by a method, which may be the program's, or cannot be made
+ * @returns {boolean} whether it is converted to text by a method, which may belong to the program, or cannot
+ *   be converted
  */
 function isNotPrimitive(value) {
   const type = typeof value;
@@ -102,7 +103,7 @@ class LabelDictionary {
   #first = new Map();
   /** @type {Map<string, number>[] | undefined} */
   #segments = undefined;
-  /** The number that was found last in each slot, and its id. */
+  /** The last number that was found in each slot, and its id. */
   #numbers = NO_NUMBERS;
   #numberIds = NO_SLOTS;
   #misses = 0;
@@ -110,12 +111,12 @@ class LabelDictionary {
 
   constructor() {
     /**
-     * Text by id; that of MISSING is printed if a program has given undefined.
+     * Text by id; the text of MISSING is printed if a program has passed undefined.
      *
      * @type {string[]}
      */
     this.values = ['undefined'];
-    /** The id that was found last for a text of each slot. */
+    /** The last id that was found for a text of each slot. */
     this.slots = NO_SLOTS;
     /** The slot of a text is the upper bits of its digest times `multiplier`: what `shift` leaves of 32. */
     this.shift = 31;
@@ -126,7 +127,7 @@ class LabelDictionary {
 
   /**
    * @param {unknown} value anything but undefined. 200 and '200' are one value
-   * @returns {number} its id, or MISSING if it is new, or no primitive
+   * @returns {number} its id, or MISSING if it is new or not a primitive
    */
   find(value) {
     if (typeof value === 'string') {
@@ -138,7 +139,7 @@ class LabelDictionary {
       if (this.#numbers[slot] === value) return this.#numberIds[slot];
       return this.#findNumber(value);
     }
-    // Its toString() may be the program's, and record: the caller makes text of it at another time.
+    // Its toString() may belong to the program and record, so the caller converts it at another time.
     if (isNotPrimitive(value)) return MISSING;
     return this.#findText(`${value}`);
   }
@@ -182,7 +183,7 @@ class LabelDictionary {
     let id = this.#first.get(text);
     if (id === undefined) {
       id = this.#segments?.[segmentOf(text)].get(text);
-      // Half of a surrogate pair is U+FFFD on a page, so values that differ in such halves only are one
+      // An unpaired surrogate becomes U+FFFD on a page, so values that differ only in such surrogates are one
       // value.
       if (id === undefined) return text.isWellFormed() ? MISSING : this.#findText(text.toWellFormed());
     }
@@ -210,7 +211,7 @@ class LabelDictionary {
   }
 
   /**
-   * Reads one more character from now on, if all that are read are the same in two texts, and starts again
+   * If all characters that are read are the same in two texts, reads one more from now on, and starts again
    * with an empty cache.
    *
    * @param {string} text

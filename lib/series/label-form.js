@@ -2,8 +2,9 @@
 
 // The form of a label set is how the program wrote it at its first use: which labels, in which order, and the
 // types of the values. It is not part of the identity of a series: {a, z} and {z, a} are one series, printed
-// as first seen, and 200 stays a number in JSON. A label that is undefined is not part of it either: only the
-// form has it, and other processes and threads leave it out, as JSON does. Nearly every metric has one form.
+// as first seen, and 200 stays a number in JSON. A label that is undefined is not part of the identity
+// either: only the form contains it, and other processes and threads leave it out, as JSON does. Nearly every
+// metric has only one form.
 
 const { grown } = require('./row-array');
 
@@ -74,7 +75,7 @@ function setLabel(labels, name, value) {
 }
 
 /**
- * Sets a property of an object's own, whatever its prototypes have by that name.
+ * Sets an own property of an object, whatever its prototypes define by that name.
  *
  * @param {object} object
  * @param {string} key
@@ -86,7 +87,7 @@ function setOwn(object, key, value) {
 
 /** The number of each row's form. */
 class RowForms {
-  /** Empty while all rows have form 0. Rows beyond its end have it, too. */
+  /** Empty while all rows have form 0. Rows beyond its end have form 0, too. */
   #numbers = NO_ROWS;
 
   /** @param {number} row */

@@ -7,12 +7,12 @@
 const { LabelDictionary, MISSING, isNotPrimitive } = require('./label-dictionary');
 const { TupleTable, MULTIPLIERS, mixed } = require('./tuple-table');
 
-/** There is no such row: a label is not one of the names. */
+/** There is no such row, because a label is not one of the names. */
 const UNKNOWN_LABEL = -2;
-/** A value is an object or a function: the label set must be looked up with the text of it. */
+/** A value is an object or a function: it must be converted to text before the label set is looked up. */
 const NOT_PLAIN = -3;
 
-/** Stands for the numbers of a label set in another order, with missing labels or other values. */
+/** Value of `numbers` for a label set in another order, with missing labels or other types of values. */
 const UNUSUAL = -1;
 
 /** @typedef {Record<string, unknown>} Labels */
@@ -27,14 +27,14 @@ const UNUSUAL = -1;
  */
 
 class LabelIndex extends TupleTable {
-  /** @param {readonly string[]} names the label names that a label set may have; one may be there twice */
+  /** @param {readonly string[]} names the label names that a label set may have; may contain duplicates */
   constructor(names) {
     const distinct = [...new Set(names)];
     super(distinct.length);
     this.names = distinct;
     this.positions = new Map(distinct.map((name, position) => [name, position]));
     this.dictionaries = distinct.map(() => new LabelDictionary());
-    /** Which values of the last look-up were numbers: a bit for each position; UNUSUAL. */
+    /** Which values of the last look-up were numbers: a bit for each position, or UNUSUAL. */
     this.numbers = 0;
     /**
      * What a metric caches by row (metric/children.js), which is valid as long as the row numbers are.
@@ -54,7 +54,7 @@ class LabelIndex extends TupleTable {
     let next = 0;
     let sum = 0;
     let numbers = 0;
-    // ids from here on are those of an earlier look-up.
+    // The ids from this position on belong to an earlier look-up.
     let stale = 0;
     // for..in over an object of one shape reads keys and values from V8's enum cache, without hashing the
     // keys.
@@ -92,7 +92,7 @@ class LabelIndex extends TupleTable {
 
   /**
    * @param {readonly unknown[]} values one for each name, in their order
-   * @returns {number} the row; -1 if there is none, or if it takes more than a look-up to tell
+   * @returns {number} the row; -1 if there is none, or if a look-up alone cannot tell
    */
   findValues(values) {
     const { ids, dictionaries } = this;
@@ -132,7 +132,7 @@ class LabelIndex extends TupleTable {
   /**
    * @param {PartOfTuple} part of this index
    * @param {Labels} labels the others
-   * @returns {number} the row; below 0 if there is none, or if it takes more than a look-up to tell
+   * @returns {number} the row; negative if there is none, or if a look-up alone cannot tell
    */
   findRest(part, labels) {
     const { ids, dictionaries } = this;
@@ -174,7 +174,7 @@ class LabelIndex extends TupleTable {
 }
 
 /**
- * @param {unknown} value no text
+ * @param {unknown} value not a text
  * @param {number} position
  * @returns {number} what it adds to `numbers`
  */
@@ -184,11 +184,11 @@ function numbersOf(value, position) {
 
 /**
  * @param {Labels} labels
- * @returns {Labels} a copy with the text of objects and functions
- * @throws {TypeError} if one has no text
+ * @returns {Labels} a copy in which objects and functions are replaced by their text
+ * @throws {TypeError} if one cannot be converted
  */
 function plainLabels(labels) {
-  // What a program adds to Object.prototype is not a label.
+  // Properties that a program adds to Object.prototype are not labels.
   const plain = Object.create(null);
   for (const name in labels) {
     const value = labels[name];

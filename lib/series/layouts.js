@@ -1,40 +1,41 @@
 'use strict';
 
-// What the numbers of a metric's rows mean: how many there are, how those of several sources become one, and
-// which samples they are on a page. One object a kind of layout; nothing else decides by its name. Adding one
-// is in CONTRIBUTING.md.
+// The meaning of the numbers in a metric's rows: how many there are, how those of several sources are
+// combined, and which samples a page shows. There is one object for each kind of layout, and no other code
+// depends on the kind. CONTRIBUTING.md says how to add one.
 
 /**
- * The layout of one metric. Plain data, because it crosses threads and copies of this package. `marks` are
- * the values of the label that tells the samples of a row apart: bounds of a histogram, quantiles of a
- * summary.
+ * The layout of one metric. Plain data, because it is passed between threads and copies of this package.
+ * `marks` are the values of the label that distinguishes the samples of a row: bounds of a histogram,
+ * quantiles of a summary.
  *
  * @typedef {{kind: string, marks: readonly number[]}} Layout
  */
 
 /**
- * How several numbers become one. Those of a row are added up, unless their column has another rule;
- * aggregators of metrics are rules, too.
+ * How several numbers are combined. Numbers in the same column are added up, unless the column has another
+ * rule. The aggregators of metrics are rules, too.
  *
  * @typedef {'sum' | 'min' | 'max' | 'first' | 'average'} Rule
  */
 
 /**
- * A sample of each row. `mark` is the value of its marker, `column` that of its exemplar; undefined if it has
- * none.
+ * A sample of each row. `mark` is the value of its marker label, `column` the column of its exemplar;
+ * undefined if it has none.
  *
  * @typedef {{suffix: string, mark?: number | string, column?: number}} RowSample
  */
 
 /**
  * @typedef {object} Kind
- * @property {string} name as the type of the metrics, if these have a kind of their own
- * @property {string} [marker] the label that tells the samples of a row apart
+ * @property {string} name the type of the metrics, if that type has its own kind
+ * @property {string} [marker] the label that distinguishes the samples of a row
  * @property {boolean} [hasMarkColumns] whether each mark has a column, which is added up
- * @property {readonly Rule[]} rules of the columns after those, one each
- * @property {boolean} [isCumulative] whether the columns of marks, and the next one, are shown cumulated
- * @property {boolean} [isComputed] whether samples have numbers that are not in columns, and take long; the
- *   last column is the number of observations then
+ * @property {readonly Rule[]} rules of the columns after those of the marks, one rule for each column
+ * @property {boolean} [isCumulative] whether the columns of marks, and the next one, are shown as cumulative
+ *   counts
+ * @property {boolean} [isComputed] whether the values of samples are not in columns, and take long to
+ *   compute; the last column is then the number of observations
  * @property {boolean} [hasBuckets] whether rows have sparse buckets besides their columns, see NativeBuckets
  * @property {boolean} [hasOwnNames] whether rows of custom metric objects may have names of their own
  * @property {boolean} [startsWithDefaults] whether default labels come before others
@@ -61,7 +62,8 @@ const VALUE = {
 };
 
 /**
- * By bounds that do not change: making them takes as long as the text.
+ * Cached by the array of bounds, which never changes: creating the samples takes as long as the text of a
+ * page.
  *
  * @type {WeakMap<object, RowSample[]>}
  */
@@ -110,7 +112,7 @@ const SUMMARY = {
   },
 };
 
-/** @type {Kind} the same beside sparse buckets, those of a native histogram; `marks` may be empty */
+/** @type {Kind} the same for a native histogram, which also has sparse buckets; `marks` may be empty */
 const NATIVE = { ...HISTOGRAM, name: 'native', hasBuckets: true };
 
 /** In the order of their numbers in snapshots. */
@@ -124,7 +126,7 @@ const VALUE_LAYOUT = Object.freeze({ kind: VALUE.name, marks: Object.freeze([]) 
  * @returns {Kind}
  */
 function kindOf({ kind }) {
-  // A page of 100 metrics asks 500 times: with find() it takes a tenth longer.
+  // A page of 100 metrics calls this 500 times; with find() it takes a tenth longer.
   for (const known of KINDS) if (known.name === kind) return known;
   return /** @type {any} */ (undefined);
 }
@@ -177,8 +179,8 @@ function rulesOf(layout) {
 }
 
 /**
- * Maps each column to a layout with more marks. Counts are not cumulative, so a bound that a worker does not
- * have gets no count of its own; its cumulative count is that of the worker's next lower bound.
+ * Maps each column to a layout with more marks. Counts are not cumulative, so a bound that a worker lacks
+ * gets no count from it; its cumulative count is that of the worker's next lower bound.
  *
  * @param {Layout} from
  * @param {readonly number[]} to `from.marks` itself, or a union that includes it
@@ -224,7 +226,7 @@ function unionOf(lists) {
   }
   // NaN, which prom-client accepts as a bound, comes last.
   all.sort();
-  // A Set takes both zeros for one, and all NaN.
+  // A Set treats both zeros as equal, and all NaN.
   return [...new Set(all)];
 }
 
@@ -237,7 +239,7 @@ function isSame(left, right) {
 }
 
 /**
- * Each rule, and where it starts.
+ * The rules, with the value that each starts from.
  *
  * @type {Record<string, number | undefined>}
  */
@@ -257,7 +259,7 @@ function aggregated(rule, values) {
 }
 
 /**
- * Combines two values by a rule. An average is the sum, to be divided.
+ * Combines two values by a rule. For an average it returns the sum, which the caller divides.
  *
  * @param {string} rule
  * @param {number} left

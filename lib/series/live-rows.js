@@ -1,7 +1,7 @@
 'use strict';
 
-// Which rows of a table are live, and in which order. A table needs this only from the first removal on:
-// until then all of its rows are live, in the order of their numbers.
+// The live rows of a table, and their order. A table needs this only after the first removal: until then all
+// of its rows are live, in the order of their numbers.
 
 const { grown } = require('./row-array');
 
@@ -9,7 +9,7 @@ const NOT_LIVE = -1;
 const FEWEST = 4;
 
 class LiveRows {
-  /** @type {import('./compaction').Compaction | undefined} while one is under way: these rows are moved */
+  /** @type {import('./compaction').Compaction | undefined} the compaction of these rows that is under way */
   compaction = undefined;
   /** How many rows are live. */
   count = 0;
@@ -18,7 +18,7 @@ class LiveRows {
   /** @type {Int32Array} where in `order` a row is, or NOT_LIVE */
   #position;
 
-  /** @param {number} rowCount how many rows there is space for at first */
+  /** @param {number} rowCount initial capacity */
   constructor(rowCount) {
     const capacity = Math.max(rowCount, FEWEST);
     /** The live rows in order of first use, NOT_LIVE where one was removed. */
@@ -28,7 +28,7 @@ class LiveRows {
 
   /**
    * @param {number} rowCount
-   * @returns {LiveRows} all rows up to there
+   * @returns {LiveRows} with that many live rows
    */
   static all(rowCount) {
     const live = new LiveRows(rowCount);
@@ -73,12 +73,12 @@ class LiveRows {
     for (let i = 0; i < this.length; i++) if (this.order[i] !== NOT_LIVE) yield this.order[i];
   }
 
-  /** @returns {Int32Array} a copy of the same. For 100,000 rows, it takes a tenth of the time */
+  /** @returns {Int32Array} the same rows as an array, in a tenth of the time for 100,000 rows */
   rows() {
     return liveRows(this.order, this.length, this.count);
   }
 
-  /** Closes the gaps of removed rows, or grows if there are few. */
+  /** Closes the gaps that removed rows have left, or grows if there are few gaps. */
   #makeRoom() {
     if (this.count * 2 > this.order.length) {
       this.order = grown(this.order, this.order.length + 1, NOT_LIVE);

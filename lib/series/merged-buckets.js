@@ -1,13 +1,13 @@
 'use strict';
 
-// Sparse buckets of several sources as one. Prometheus takes a schema that rises, or a zero threshold that
-// falls, for a reset, and the opposite for none: so the lowest schema and the largest threshold apply to all.
+// Merges the sparse buckets of several sources. Prometheus treats a rising schema or a falling zero threshold
+// as a reset, but not the opposite. So the lowest schema and the largest threshold apply to all.
 
 const { MIN_SCHEMA, MAX_SCHEMA, indexOf, boundOf } = require('./native-index');
 
 /** NativeBuckets has its buckets in chunks of 2 to the power of this. */
 const CHUNK_SHIFT = 4;
-/** A side with more has its schema lowered: it would take too much memory. 128 octaves at schema 8. */
+/** With more chunks, a side would take too much memory: its schema is lowered. 128 octaves at schema 8. */
 const MOST_CHUNKS = 2048;
 
 /**
@@ -23,7 +23,7 @@ const MOST_CHUNKS = 2048;
  * @property {number} zeroCount
  * @property {Side} positive
  * @property {Side} negative
- * @property {number} maxBuckets populated ones: with more, the schema is lowered
+ * @property {number} maxBuckets maximum number of populated buckets: with more, the schema is lowered
  */
 
 /** @type {Side} */
@@ -44,10 +44,10 @@ const NO_BUCKETS = Object.freeze({
 });
 
 /**
- * Adds up. The schema becomes the lowest one, or a lower one if there would be more buckets than the smallest
- * limit. The zero threshold becomes the largest one. If that is inside a bucket of a source with a smaller
- * threshold, whose observations may be on either side of it, it becomes the bound of the bucket. So each
- * observation counts once.
+ * Adds up buckets. The result has the lowest schema, or a lower one if there would be more buckets than the
+ * smallest limit allows. Its zero threshold is the largest one. If that lies inside a bucket of a source with
+ * a smaller threshold, the bound of the bucket is used instead, because the bucket's observations may be on
+ * either side of the threshold. So each observation counts once.
  *
  * @param {readonly Buckets[]} all at least one
  * @returns {Buckets} may be one of them
@@ -58,7 +58,8 @@ function mergeBuckets(all) {
   const sum = fitting(sumOf(all.map(buckets => atSchema(buckets, lowest))));
   const { zeroThreshold } = sum;
   if (all.every(buckets => buckets.zeroThreshold === zeroThreshold)) return sum;
-  // After the schema, because a larger threshold leaves fewer buckets: the schema must not rise then.
+  // The schema comes first: a larger threshold leaves fewer buckets, and the schema must not rise because of
+  // that.
   const equal = all.map(buckets => atSchema(buckets, sum.schema));
   const common = commonThreshold(equal, zeroThreshold);
   return sumOf(equal.map(buckets => atThreshold(buckets, common)));
@@ -83,7 +84,7 @@ function sumOf([first, ...others]) {
 /**
  * @param {Buckets} buckets
  * @param {Pick<Buckets, 'schema' | 'zeroThreshold'>} limits
- * @returns {Buckets} the same with a schema that is not above, and a zero threshold that is not below these
+ * @returns {Buckets} the same, with a schema and a zero threshold within these limits
  */
 function coarsened(buckets, { schema, zeroThreshold }) {
   if (buckets.schema <= schema && buckets.zeroThreshold >= zeroThreshold) return buckets;
@@ -159,7 +160,7 @@ function atSchema(buckets, schema) {
 /**
  * @param {readonly Buckets[]} all of one schema
  * @param {number} largest of their zero thresholds
- * @returns {number} that of their sum
+ * @returns {number} the zero threshold of their sum
  */
 function commonThreshold(all, largest) {
   const [{ schema }] = all;
@@ -173,7 +174,8 @@ function commonThreshold(all, largest) {
 
 /**
  * @param {Buckets} buckets
- * @param {number} zeroThreshold not below theirs; if it is above, then a bound, or inside an empty bucket
+ * @param {number} zeroThreshold not below theirs; if it is above, it is a bound or lies inside an empty
+ *   bucket
  * @returns {Buckets}
  */
 function atThreshold(buckets, zeroThreshold) {

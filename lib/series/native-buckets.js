@@ -1,7 +1,7 @@
 'use strict';
 
-// Counts the observations of a metric's rows in sparse buckets. What a row has is never changed in place
-// other than by counting: another thread may read it, and this one may be terminated, at any moment.
+// Counts the observations of a metric's rows in sparse buckets. Apart from counting, nothing is changed in
+// place: another thread may read the row, and this thread may be terminated, at any moment.
 
 const { MIN_SCHEMA, indexOf } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting } = require('./merged-buckets');
@@ -64,19 +64,20 @@ class NativeBuckets {
   #pages = [];
   /** How much of the last page is in use. */
   #end = 0;
-  /** @type {number[]} by size: the first free place, whose first word is the next */
+  /** @type {number[]} by size: the first free place; its first word is the next free place */
   #free = [];
   #isShared = false;
-  /** @type {WeakRef<CapturedBuckets>[] | undefined} that may be read; undefined if there are none */
+  /** @type {WeakRef<CapturedBuckets>[] | undefined} that may still be read; undefined if there are none */
   #captures = undefined;
-  /** @type {SeriesTable | undefined} whose followers get new pages */
+  /** @type {SeriesTable | undefined} the followers of this table are told about new pages */
   #table = undefined;
 
   /**
    * @param {object} options
    * @param {number} options.schema of rows that have not been coarsened
    * @param {number} options.zeroThreshold 0 or above
-   * @param {number} options.maxBuckets populated ones of a row: with more its schema is lowered
+   * @param {number} options.maxBuckets maximum number of populated buckets of a row: with more, its schema is
+   *   lowered
    */
   constructor({ schema, zeroThreshold, maxBuckets }) {
     this.schema = schema;
@@ -112,7 +113,8 @@ class NativeBuckets {
       const page = this.#pages[place >> PAGE_SHIFT];
       const slot = (place & PAGE_MASK) + (index & (CHUNK - 1));
       const count = page[slot] + 1;
-      // Neither the first of its bucket, as it is in a missing chunk, nor one that needs more than 32 bits.
+      // The fast path: the bucket already has a count, so its chunk exists, and the new count fits into 32
+      // bits.
       if (count >>> 0 > 1) {
         page[slot] = count;
         words[head + CHANGES]++;
@@ -148,7 +150,8 @@ class NativeBuckets {
   }
 
   /**
-   * Moves the pages to shared memory, now and from now on. The followers of the table get each later one.
+   * Moves the pages to shared memory. Later pages are created there, and the table's followers are told about
+   * them.
    *
    * @param {SeriesTable} table
    */
@@ -161,13 +164,13 @@ class NativeBuckets {
   }
 
   /**
-   * The buckets as they are now, to be read later.
+   * Captures the buckets as they are now, to be read later.
    *
-   * @returns {CapturedBuckets} `isOver` is to be set as soon as nobody will read it
+   * @returns {CapturedBuckets} the reader sets `isOver` when it does not need the capture any more
    */
   captured() {
     const capture = new CapturedBuckets(this.memory);
-    // Weak, because not every reader gets to its end.
+    // Weak, because not every reader finishes.
     this.#captures = [...(this.#captures ?? []), new WeakRef(capture)];
     return capture;
   }
@@ -188,7 +191,7 @@ class NativeBuckets {
 
   /**
    * @param {number} place
-   * @returns {Int32Array} its page, of which something in use is about to change
+   * @returns {Int32Array} its page, which is about to change
    */
   #changingPage(place) {
     this.#keep(CHUNKS, place >> PAGE_SHIFT);
@@ -224,7 +227,7 @@ class NativeBuckets {
     this.#keep(HEADS, row >> HEAD_SHIFT);
     const { words, numbers, at } = this.#headOf(row);
     const isEmpty = words[at + POPULATED] === 0 && numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0;
-    // A new row is so: to write it takes most of the time of a new label set.
+    // A new row already is in this state: writing it would take most of the time of a new label set.
     const hasOptions =
       words[at + SCHEMA] === this.schema &&
       numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD] === this.zeroThreshold;
@@ -259,7 +262,7 @@ class NativeBuckets {
    * @param {number} old
    */
   #copyRow(row, from, old) {
-    // It may be a copy of an earlier state.
+    // The row may already have a copy of an earlier state.
     this.clear(row);
     const words = this.#words[row >> HEAD_SHIFT];
     const head = headOf(row);
@@ -336,7 +339,7 @@ class NativeBuckets {
     if (words[at + POPULATED] > this.maxBuckets && schema > MIN_SCHEMA) this.#lower(head);
   }
 
-  /** @param {Head} head whose schema is lowered by one, or by more if that leaves too many buckets */
+  /** @param {Head} head its schema is lowered by one, or by more if there are still too many buckets */
   #lower(head) {
     const buckets = readHead(this.memory, head);
     this.#rewrite(head, fitting(atSchema(buckets, buckets.schema - 1)));
@@ -344,7 +347,7 @@ class NativeBuckets {
 
   /**
    * @param {Head} head
-   * @param {Buckets} buckets what it has from now on
+   * @param {Buckets} buckets its new content
    * @param {boolean} [isWide]
    */
   #rewrite(head, buckets, isWide = isLarge(buckets.positive) || isLarge(buckets.negative)) {
@@ -376,7 +379,7 @@ class NativeBuckets {
   }
 
   /**
-   * The place of a bucket, for which space is made.
+   * Returns the place of a bucket, and creates its chunk if needed.
    *
    * @param {Head} head
    * @param {number} side
@@ -392,7 +395,7 @@ class NativeBuckets {
     const directory = words[at + PLACE];
     const page = this.#changingPage(directory);
     const entry = (directory & PAGE_MASK) + number - words[at + FIRST];
-    // A reader sees the chunk when it is empty, not what its memory had before.
+    // Atomic, so that a reader sees an empty chunk, and not what its memory contained before.
     if (page[entry] === 0) Atomics.store(page, entry, this.#allocate(chunkSize(words[head.at + IS_WIDE])));
     return page[entry] + (index & (CHUNK - 1));
   }
@@ -407,7 +410,8 @@ class NativeBuckets {
    */
   #extend(head, side, number) {
     const next = copyOf(head);
-    // Not by one pattern with computed keys, which V8 optimises in vain, again and again: 10 times as long.
+    // Not destructured with computed keys: V8 optimises and deoptimises that repeatedly, which takes 10 times
+    // as long.
     const old = next[side + PLACE];
     const oldFirst = next[side + FIRST];
     const oldLength = next[side + LENGTH];
@@ -453,7 +457,7 @@ class NativeBuckets {
     const last = this.#pages.at(-1);
     if (last === undefined || this.#end + size > last.length) {
       const doubled = Math.min((last?.length ?? FIRST_PAGE / 2) * 2, 1 << PAGE_SHIFT);
-      // The first chunk of the first page is that of buckets which have none: all zeros.
+      // The first chunk of the first page stays zero: it is read in place of missing chunks.
       this.#end = last === undefined ? CHUNK : 0;
       const page = new Int32Array(Math.max(doubled, this.#end + size));
       this.#pages.push(this.#isShared ? sharedCopyOf(page) : page);
@@ -531,7 +535,7 @@ class NativeBuckets {
 }
 
 /**
- * A thread may be terminated between the two stores, but not within set().
+ * Replaces a head. A thread may be terminated between the two stores, but not within set().
  *
  * @param {Head} head
  * @param {Int32Array} next
@@ -542,7 +546,7 @@ function replaceHead({ words, at }, next) {
   next[CHANGES] = words[at + CHANGES] + 1;
   next[CHECK] = checkOf(next, 0);
   Atomics.store(words, at + VERSION, version + 1);
-  // ARM may show what is written after a store before it, but not before a load that follows the store.
+  // On ARM, writes after a store may become visible before that store, but not before a load that follows it.
   Atomics.load(words, at + VERSION);
   words.set(next, at);
   Atomics.store(words, at + VERSION, version + 2);
@@ -576,7 +580,8 @@ function copyOf({ words, at }) {
 /**
  * @template {Float64Array | Int32Array} T
  * @param {T} page
- * @returns {T} in shared memory. The page itself if there is none: the application records at this moment
+ * @returns {T} a copy in shared memory; the page itself if there is no memory, because the application must
+ *   be able to record
  */
 function sharedCopyOf(page) {
   try {

@@ -1,7 +1,8 @@
 'use strict';
 
-// In which bucket of a native histogram a value is. Bucket i of schema n holds (growth^(i-1), growth^i],
-// where growth is 2^(2^-n), with n from -4 to 8. https://prometheus.io/docs/specs/native_histograms/
+// Finds the bucket of a native histogram that a value belongs to. Bucket i of schema n holds (growth^(i-1),
+// growth^i], where growth is 2^(2^-n), with n from -4 to 8.
+// https://prometheus.io/docs/specs/native_histograms/
 
 const MIN_SCHEMA = -4;
 const MAX_SCHEMA = 8;
@@ -122,7 +123,7 @@ function indexOf(value, schema) {
 /**
  * @param {number} index
  * @param {number} schema -4 to 8
- * @returns {number} the upper bound of that bucket; the largest number for the bucket that holds it
+ * @returns {number} the upper bound of that bucket, but at most the largest finite number
  */
 function boundOf(index, schema) {
   if (schema < 0) return Math.min(2 ** (index << -schema), Number.MAX_VALUE);

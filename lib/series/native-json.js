@@ -8,10 +8,10 @@ const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
 
 /** @typedef {import('./merged-buckets').Buckets} Buckets */
 
-/** JSON does not say it. */
+/** Used for JSON, which does not contain the maximum. */
 const DEFAULT_MAX_BUCKETS = 160;
 
-/** Gaps up to this many empty buckets are filled: another span would take more. */
+/** Gaps of up to this many empty buckets are filled, because another span would take more space. */
 const MOST_FILLED = 2;
 
 /**
@@ -85,7 +85,7 @@ function spansOf({ indices, counts }) {
 }
 
 /**
- * The buckets in JSON, which may be anything.
+ * Reads buckets from JSON, which may contain anything.
  *
  * @param {any} json
  * @returns {Buckets}

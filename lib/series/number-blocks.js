@@ -1,13 +1,11 @@
 'use strict';
 
 // The numbers of tables without labels, which have one row each: applications have hundreds of them. They
-// share buffers, because a typed array with a buffer of its own takes 100 bytes more: an unlabelled counter
-// or gauge takes 642 bytes with shared buffers, 742 without, and about 610 in prom-client (2,000 of them,
-// three runs). Benchmark row: memory/unlabelled. The garbage collector frees a block when all of its tables
-// are gone.
+// share buffers, because a typed array with its own buffer takes 100 bytes more. Benchmark row:
+// memory/unlabelled. The garbage collector frees a block when all of its tables are gone.
 
 const BLOCK_NUMBERS = 512; // 4 KB
-/** More numbers than this get a buffer of their own: they would leave too much of a block unused. */
+/** More numbers than this get their own buffer, because they would leave too much of a block unused. */
 const MOST_SHARED = BLOCK_NUMBERS / 8;
 
 /** The block that is not full yet. */

@@ -1,13 +1,13 @@
 'use strict';
 
-// The memory of a table's numbers: pages of Float64Array, so that growing never copies much (doubling one
-// array of 100 MB takes 31 to 52 ms, in the middle of a request). The first page starts small and doubles:
-// applications have hundreds of metrics with a handful of series each.
+// The memory of a table's numbers: pages of Float64Array, so that growing never copies much. Doubling one
+// array of 100 MB would take 31 to 52 ms, in the middle of a request. The first page starts small and
+// doubles: applications have hundreds of metrics with a handful of series each.
 
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4;
 
-/** The shift for numbers that are in one page, however many there are. */
+/** The shift for numbers that are all in one page, whatever their number. */
 const ONE_PAGE = 31;
 
 /**
@@ -38,7 +38,7 @@ function firstPage(width) {
  * Provides the memory of a row.
  *
  * @param {Float64Array[]} pages
- * @param {number} row the first one that has none
+ * @param {number} row the first row without memory
  * @param {number} width numbers a row
  * @param {number} shift what pageShiftOf() returns for it
  * @returns {boolean} whether a page was replaced by a larger one

@@ -1,38 +1,38 @@
 'use strict';
 
-// When each row of a table began to count: seconds since 1970. The rows of most tables begin in the same
-// second, or there is one: their table has a number. Otherwise it has a RowStarts.
+// When each row of a table started to count, in seconds since 1970. If all rows started in the same second,
+// as in most tables, this is one number. Otherwise it is a RowStarts.
 
 const { grown } = require('./row-array');
 
 const FEWEST_ROWS = 4;
 
-/** The start of counts that are older than anybody knows. */
+/** Start of counts whose age is unknown. */
 const UNKNOWN = 0;
 
-/** The second is not known: a clock must be read. */
+/** The current second is not known: the clock must be read. */
 const UNREAD = -1;
 
 /**
- * In which second rows start. To read a clock for each of them would take a fifth of the time of a new label
- * set. So they share the second in which the first one has started since a reader has seen which rows there
- * are: that is not later than the first use of any of them.
+ * The second in which new rows start. Reading the clock for each row would take a fifth of the time of a new
+ * label set. So all rows that start between two reads of starts share the second of the first of them, which
+ * is not later than the first use of any of them.
  */
 const starting = {
   second: UNREAD,
-  /** The first one since starts were read; perhaps that in which they were read. */
+  /** The earliest second since starts were read; it may be the second of that read itself. */
   first: UNREAD,
-  /** Whether rows have lost since then what they had counted. They start later than they were read. */
+  /** Whether rows have lost their counts since then: they must start after that read. */
   areLost: false,
 };
 
-/** To be called by whoever reads starts. */
+/** To be called whenever starts are read. */
 function startsAreRead() {
   starting.second = starting.first = UNREAD;
   starting.areLost = false;
 }
 
-/** To be called when rows lose what they have counted. */
+/** To be called when rows lose their counts. */
 function countsAreLost() {
   starting.areLost = true;
   if (starting.second === starting.first) starting.second = UNREAD;
@@ -49,13 +49,13 @@ function startingSecond() {
 
 let versions = 0;
 
-/** @typedef {number | RowStarts} Starts a number if it is that of all rows, or UNKNOWN */
+/** @typedef {number | RowStarts} Starts a number if all rows have the same start, or UNKNOWN */
 
 class RowStarts {
   /** Changes with each start that is set; unique among all tables. */
   version = ++versions;
 
-  /** @param {Int32Array} seconds by row, as unsigned numbers: there is space until 2106 */
+  /** @param {Int32Array} seconds by row, as unsigned numbers, which last until 2106 */
   constructor(seconds) {
     this.seconds = seconds;
   }
@@ -74,7 +74,7 @@ class RowStarts {
 /**
  * @param {Starts} starts
  * @param {number} row
- * @returns {number} when it began to count, seconds since 1970, or UNKNOWN
+ * @returns {number} when it started to count, seconds since 1970, or UNKNOWN
  */
 function startOf(starts, row) {
   return typeof starts === 'number' ? starts : starts.seconds[row] >>> 0;
@@ -83,7 +83,7 @@ function startOf(starts, row) {
 /**
  * @param {Starts} starts
  * @param {number} rowCount
- * @returns {RowStarts} a copy that has one for each row
+ * @returns {RowStarts} a copy with a start for each row
  */
 function startsByRow(starts, rowCount) {
   const seconds = typeof starts === 'number' ? undefined : starts.seconds;

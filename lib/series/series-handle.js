@@ -1,8 +1,8 @@
 'use strict';
 
 // How a child finds its row. A handle binds to its row: it caches page and offset, so that recording is one
-// comparison and one addition. A child of a label set that shares the overflow series looks again after each
-// removal, because the table may have space for it then.
+// comparison and one addition. A child whose label set shares the overflow series looks its row up again
+// after each removal, because the table may then have space for it.
 
 const { labelsFrom } = require('./label-form');
 
@@ -14,7 +14,7 @@ class SeriesHandle {
    * @param {SeriesTable} table
    * @param {Labels | readonly unknown[]} labels a label set, or the value of each label name of the table in
    *   their order; the handle owns it
-   * @param {number} [row] that is live; -1 if there is none
+   * @param {number} [row] its live row; -1 if there is none
    */
   constructor(table, labels, row = -1) {
     this.table = table;
@@ -25,7 +25,7 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      // The first use is to be noted.
+      // If rows expire, the handle binds again at its first use, so that the use is noted.
       this.generation = table.maxIdleSeconds === 0 ? table.generation : -1;
     } else {
       this.row = -1;

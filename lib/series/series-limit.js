@@ -1,9 +1,9 @@
 'use strict';
 
 // The limit on the series of one table (the option `maxSeries`). Once the table is full, all other label sets
-// share the overflow series. They use no memory: clients may send any number of them.
+// share the overflow series. They use no memory, because clients may send any number of them.
 
-/** The value that all labels of the overflow series have. */
+/** The value of all labels of the overflow series. */
 const OVERFLOW = 'overflow';
 
 const NO_ROW = -1;
@@ -18,8 +18,7 @@ class SeriesLimit {
 
   /**
    * @param {SeriesTable} table with labels
-   * @param {number} maxSeries how many label sets have a series of their own; the overflow series is not
-   *   counted
+   * @param {number} maxSeries how many label sets get their own series; the overflow series is not counted
    * @param {() => void} [onFirstOverflow] called when a label set shares the overflow series for the first
    *   time
    */
@@ -52,7 +51,7 @@ class SeriesLimit {
       const overflow = Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW]));
       // What a program adds to Object.prototype is not a label.
       table.start(Object.setPrototypeOf(overflow, null));
-      // Once more: the label set may be the overflow series itself.
+      // Looked up again, because the label set may be that of the overflow series.
       return table.locate(labels);
     }
     if (++this.counter[0] === 1) this.#onFirstOverflow?.();
@@ -67,7 +66,7 @@ class SeriesLimit {
     this.setRow(row);
   }
 
-  /** @param {number} row that is the overflow series from now on; -1 for none */
+  /** @param {number} row of the overflow series; -1 for none */
   setRow(row) {
     this.row = row;
     this.#table.fullAt = row === NO_ROW ? this.#maxSeries : this.#maxSeries + 1;

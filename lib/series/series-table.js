@@ -16,13 +16,13 @@ const { startOf, startsByRow } = require('./row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 
-/** Stands for no limit: more rows than an index can number, and an integer, which is compared quickly. */
+/** Means no limit: more rows than an index can have, and a small integer, which is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
 
-/** What all tables without labels share: applications have hundreds of them. */
+/** Shared by all tables without labels: applications have hundreds of them. */
 const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 NO_FORMS.numberOf({});
 
@@ -35,22 +35,23 @@ NO_FORMS.numberOf({});
  */
 
 /**
- * Publishes a table. It may begin or end to follow the table in each of these calls.
+ * Is notified of all changes of a table's rows. It may start or stop following the table in any of these
+ * calls.
  *
  * @typedef {object} TableFollower
- * @property {boolean} keepsRows whether a label set gets another row if it comes back after it was removed,
- *   because other threads may not have read the numbers of its last one yet
- * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero, last
+ * @property {boolean} keepsRows whether a label set that comes back after its removal gets a new row, because
+ *   other threads may not have read the numbers of the old one yet
+ * @property {(row: number) => void} rowStarted called last for each row that starts (again) from zero
  * @property {(row: number) => void} rowReset called after a row was set to zero
- * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed: by the
- *   program, or because nobody has used it for long. Its numbers are there until it starts again
+ * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed by the
+ *   program, or has expired. Its numbers stay until it starts again
  * @property {() => void} cleared called after all rows were removed
  * @property {() => void} renumbered called after the rows have got new numbers
- * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has got
+ * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has moved to
  *   other shared memory, a DigestPlace
  * @property {(kind: number, number: number) => void} bucketsPlaced called when NativeBuckets has a new page
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
- *   exemplarPut called for at least one exemplar a second of each number that has some
+ *   exemplarPut called for at least one exemplar a second of each number that gets exemplars
  * @property {(row: number) => void} exemplarsDropped called after a row has lost its exemplars
  */
 
@@ -63,11 +64,11 @@ const NO_FOLLOWERS = Object.freeze([]);
  */
 
 /**
- * What a listener has of each row is copied with the row.
+ * Copies what a listener stores for each row, when rows get new numbers.
  *
  * @typedef {object} RowMove
  * @property {(old: number, row: number) => void} copy
- * @property {(rowCount: number) => void} finish called last: the rows have their new numbers from now on
+ * @property {(rowCount: number) => void} finish called last: from now on the rows have their new numbers
  */
 
 class SeriesTable {
@@ -96,17 +97,17 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /** Changes whenever a handle must bind again: with `changes`, and when rows grow older. */
+    /** Changes whenever a handle must bind again: with `changes`, and with each tick if rows expire. */
     this.generation = 0;
     /** Rises with each row that is set to zero. NaN if another thread sets them. */
     this.resets = 0;
-    /** @type {import('./row-starts').Starts | undefined} undefined if nobody asks when rows began to count */
+    /** @type {import('./row-starts').Starts | undefined} undefined if starts are not needed */
     this.starts = undefined;
-    /** @type {RowListener | undefined} has more of each row than numbers */
+    /** @type {RowListener | undefined} stores more for each row than numbers */
     this.listener = undefined;
     /** @type {readonly TableFollower[]} another list if one is added or removed */
     this.followers = NO_FOLLOWERS;
-    /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
+    /** @type {Set<WaitingCapture> | undefined} that wait for hooks; undefined if there are none */
     this.captures = undefined;
     /** Maximum number of live rows. */
     this.fullAt = NO_LIMIT;
@@ -116,14 +117,14 @@ class SeriesTable {
     }
   }
 
-  /** A copy: the metric's own array is the program's, which may change it. */
+  /** A copy, because the program may change the metric's own array. */
   get labelNames() {
     return this.forms.names;
   }
 
   /**
-   * The live row of a label set; created, or revived from zero, if need be. If the table is full, that of the
-   * overflow series.
+   * Returns the live row of a label set; creates it, or revives it from zero, if needed. If the table is
+   * full, returns the row of the overflow series.
    *
    * @param {Labels} labels
    * @returns {number} the row, or -1 if a label is not one of the names
@@ -162,13 +163,13 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} found what the index has found
+   * @param {number} found result of the index
    * @param {Labels} labels
    * @returns {number} the row, or -1 if a label is not one of the names
    */
   #startNew(found, labels) {
     if (found === UNKNOWN_LABEL) return -1;
-    // Its toString() is the program's, and may record.
+    // Its toString() belongs to the program, and may record.
     return found === NOT_PLAIN ? this.start(plainLabels(labels)) : this.#addRow(labels);
   }
 
@@ -186,13 +187,13 @@ class SeriesTable {
   }
 
   /**
-   * To be called when a row that was not located is used: only tables whose rows expire take note of it.
+   * To be called when a row is used without being located. Only tables whose rows expire need this.
    *
    * @param {number} _row
    */
   touch(_row) {}
 
-  /** After how many seconds a row expires that nobody uses; 0 if none does. */
+  /** After how many seconds an unused row expires; 0 if rows do not expire. */
   get maxIdleSeconds() {
     return 0;
   }
@@ -287,15 +288,15 @@ class SeriesTable {
   }
 
   /**
-   * Removes a label set. If it is used again, it starts from zero, at the end. Rows go in no other way,
-   * except for all at once in clear().
+   * Removes a label set. If it is used again, it starts from zero, at the end of the order. Only this method
+   * and clear() remove rows.
    *
    * @param {number} row a live one
-   * @param {boolean} [isExpired] whether nobody has used it for long; else the program removes it
+   * @param {boolean} [isExpired] whether it has expired; otherwise the program removes it
    */
   removeRow(row, isExpired = false) {
     this.#beforeReset();
-    // A capture may have removed it, because it has aged.
+    // A capture may have removed the row, because it has expired.
     if (!this.isLive(row)) return;
     this.live ??= LiveRows.all(this.rowCount);
     if (row === this.overflowRow) this.#limit?.setRow(-1);
@@ -323,8 +324,8 @@ class SeriesTable {
   }
 
   /**
-   * Drops the rows that are not live if they are more than half of a large table, in steps of 32 rows. Rows
-   * get new numbers, and the epoch rises. The table can be used between steps.
+   * If more than half of a large table's rows are not live, drops these, in steps of 32 rows. Rows get new
+   * numbers, and the epoch rises. The table can be used between steps.
    *
    * @returns {Generator<void>}
    */
@@ -338,7 +339,7 @@ class SeriesTable {
   /** @param {LiveRows} live */
   #stepCompaction(live) {
     const { compaction } = live;
-    // A compaction for which there is no memory is given up.
+    // Cleared first: if memory runs out below, the compaction is given up.
     live.compaction = undefined;
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
     if (compaction === undefined) live.compaction = this.newCompaction();
@@ -351,7 +352,7 @@ class SeriesTable {
     return new Compaction(this, this.labelNames);
   }
 
-  /** @returns {RowMove | undefined} of what else there is of each row; called when they get new numbers */
+  /** @returns {RowMove | undefined} moves what else is stored for each row, when rows get new numbers */
   startMove() {
     return this.listener?.startMove();
   }
@@ -373,7 +374,7 @@ class SeriesTable {
 
   /**
    * @param {number} row
-   * @returns {number} when it began to count, seconds since 1970; 0 if that is unknown
+   * @returns {number} when it started to count, seconds since 1970; 0 if that is unknown
    */
   startAt(row) {
     startsAreRead();
@@ -393,7 +394,7 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row that starts from zero. First, because there may be no memory for that
+   * @param {number} row that starts from zero. Called first, because memory may run out
    * @param {number} others how many rows are live besides it
    */
   #stamp(row, others) {
@@ -434,7 +435,7 @@ class SeriesTable {
     return this.#limit?.counter;
   }
 
-  /** Other memory with the same number. */
+  /** Replaces that memory by other memory with the same number. */
   set overflowCounter(counter) {
     if (this.#limit !== undefined && counter !== undefined) this.#limit.counter = counter;
   }
@@ -445,8 +446,8 @@ class SeriesTable {
    */
   #addRow(labels) {
     const { live, rowCount } = this;
-    // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
-    // about to grow while most of it is dead is compacted, a step with each new row.
+    // Label sets that come and go must not pile up in a process that is never scraped. So if a large table is
+    // about to grow although most of its rows are dead, it is compacted, a step with each new row.
     const isPowerOfTwo = (rowCount & (rowCount - 1)) === 0;
     if (live !== undefined && (live.compaction !== undefined || (isPowerOfTwo && this.isSparse))) {
       const { epoch } = this;
@@ -479,7 +480,7 @@ class SeriesTable {
 
   /**
    * @protected
-   * @param {number} row is live from now on, at the end of the order
+   * @param {number} row becomes live, at the end of the order
    */
   append(row) {
     if (this.live !== undefined) this.live.append(row);

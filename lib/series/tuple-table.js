@@ -13,13 +13,13 @@ const FIRST_SLOTS = 8;
 const SLOTS_MOVED_PER_ROW = 16;
 
 const EMPTY = 0;
-/** Its row is not found any more. */
+/** A slot whose row is not found any more. */
 const FORGOTTEN = -1;
 
 /**
- * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed a
- * client could choose label sets that all share one slot. A sum of products rather than a chain: the
- * processor multiplies all four ids at once.
+ * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed, a
+ * client could choose label sets that all share one slot. The hash is a sum of products and not a chain, so
+ * the processor can multiply all ids at the same time.
  *
  * @type {number[]}
  */
@@ -137,7 +137,7 @@ class TupleTable {
   }
 
   /**
-   * The row is not found any more: its tuple gets another one if it is added again.
+   * Forgets a row: if its tuple is added again, it gets another row.
    *
    * @param {number} row
    */
@@ -169,7 +169,7 @@ class TupleTable {
 
   #startMove() {
     while (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
-    // First: there may be no memory for them.
+    // Allocated first, because there may be no memory.
     const slots = new Int32Array(this.#slots.length * 2);
     this.#oldSlots = this.#slots;
     this.#moved = 0;

@@ -1,12 +1,12 @@
 'use strict';
 
 // Blocks of extras (digests) that are written before the capture, a piece at a time: they may be slightly
-// older than the numbers, and a thousand of them would hold the loop.
+// older than the numbers, and writing a thousand of them at once would block the loop.
 
 const { ByteWriter } = require('./byte-buffers');
 const { HEADER_BYTES } = require('./source-format');
 
-/** Numbers that are written at once. This takes 0.05 ms. */
+/** How many numbers are written at once. This takes 0.05 ms. */
 const NUMBERS_PER_PIECE = 16384;
 
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
@@ -16,7 +16,7 @@ class BlocksAhead {
   /** @type {Map<ExtraBlock, number>} offsets in the file */
   #blocks = new Map();
 
-  /** The position in the file at which they end. */
+  /** The position in the file at which the blocks end. */
   get length() {
     return this.#writer.length;
   }

@@ -2,14 +2,15 @@
 
 // Runs in any process that records. Encodes the buckets of its native histograms. A block of all rows is made
 // ahead of the capture, in slices; a row is encoded again only if it has changed. The capture adds a second
-// block, of the rows that have changed since. So it is exact, and takes as long as these rows do.
+// block with the rows that have changed since then. So the capture is exact, and takes only the time for
+// these rows.
 
 const { BucketWriter, blockOf } = require('./bucket-rows');
 const { runThrough } = require('../event-loop/slices');
 
 const ROWS_PER_STEP = 32;
 
-/** Unlike numbers of changes, no two are equal: a row may be removed, and a metric registered anew. */
+/** Unlike counts of changes, versions are unique, even for rows that return and metrics registered again. */
 let nextVersion = 1;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -19,7 +20,7 @@ let nextVersion = 1;
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
 
 /**
- * The rows of a table as they were encoded last, and those of the block.
+ * The last encodings of a table's rows, and those in the block.
  *
  * @typedef {object} TableRows
  * @property {number} epoch of the table
@@ -66,7 +67,7 @@ class BucketEncoder {
     return encoded?.epoch === table.epoch ? encoded.block : undefined;
   }
 
-  /** @returns {import('./extras').ExtraEncoder} of the rows that have changed since that block was made */
+  /** @returns {import('./extras').ExtraEncoder} for the rows that have changed since that block was made */
   get later() {
     return {
       *encodeChanged() {},
@@ -80,7 +81,7 @@ class BucketEncoder {
 
   /**
    * @param {SeriesTable} table
-   * @returns {TableRows} empty if its rows have been renumbered since
+   * @returns {TableRows} empty if the rows have been renumbered since then
    */
   #rowsOf(table) {
     const { epoch } = table;
@@ -98,8 +99,8 @@ class BucketEncoder {
  *
  * @param {TableRows} encoded
  * @param {MetricView} view of a native histogram
- * @returns {Generator<void, number[]>} the live rows that are not in the block as they are now. Yields where
- *   a slice may end
+ * @returns {Generator<void, number[]>} the live rows whose current state is not in the block. Yields where a
+ *   slice may end
  */
 function* encodeLater({ epoch, rows, inBlock, writer }, view) {
   const { table } = view;
@@ -122,7 +123,7 @@ function* encodeLater({ epoch, rows, inBlock, writer }, view) {
 }
 
 /**
- * Makes a block of all rows as they were encoded last.
+ * Makes a block from the last encodings of all rows.
  *
  * @param {TableRows} encoded
  * @param {MetricView} view
@@ -137,7 +138,7 @@ function* makeBlock(encoded, { table }) {
   const copies = [];
   encoded.block = yield* blockOf(rows, encoded.rows, copies);
   encoded.inBlock = copies;
-  // What was copied can be freed, if the row has not been encoded again meanwhile.
+  // Keeps the copies in the block and frees the originals, except for rows that were encoded again meanwhile.
   copies.forEach((copy, row) => {
     if (copy.version === encoded.rows[row]?.version) encoded.rows[row] = copy;
   });

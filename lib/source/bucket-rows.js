@@ -2,7 +2,7 @@
 
 // The bytes of sparse buckets: a block has some rows of a native histogram, with their populated buckets
 // only. A number takes a byte for each 7 bits, the lowest first, and indices are written as differences: most
-// buckets take two bytes. What is written so has indices that rise, and counts that are whole numbers.
+// buckets take two bytes. Indices must rise, and counts must be whole numbers.
 
 const { LITTLE_ENDIAN, SnapshotError } = require('./byte-buffers');
 const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('../series/native-index');
@@ -14,13 +14,13 @@ const MOST_BYTES_OF_NUMBER = 8;
 /** Maximum length of the difference of two indices, and a count. */
 const MOST_BYTES_OF_BUCKET = 4 + MOST_BYTES_OF_NUMBER;
 
-/** Length of a row's head: its version, its number, how many bytes follow. */
+/** Length of a row's head: its version, its number, and its length in bytes. */
 const INDEX_BYTES = 16;
 
 const CHUNK_BYTES = 16384;
 const ROWS_PER_STEP = 32;
 
-/** What the first index differs from: less than any index of any schema. */
+/** The first index is written as the difference from this, which is less than any index of any schema. */
 const BEFORE_FIRST = -(2 ** 19);
 
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
@@ -28,12 +28,12 @@ const BEFORE_FIRST = -(2 ** 19);
 /** @typedef {import('./extras').ExtraBlock} ExtraBlock */
 
 /**
- * A row as it was encoded: its version is of this encoding, `changes` is what changesOf() was.
+ * An encoded row: `version` identifies this encoding, `changes` is what changesOf() returned.
  *
  * @typedef {{changes: number, version: number, bytes: Uint8Array}} EncodedRow
  */
 
-/** Encodes rows, into memory of a few that may be used together. */
+/** Encodes rows. Several rows share a piece of memory. */
 class BucketWriter {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
@@ -65,7 +65,7 @@ class BucketWriter {
       const step = indices[i] - before;
       before = indices[i];
       if (step < 128 && counts[i] < 128) {
-        // As in most buckets.
+        // The fast path for most buckets.
         bytes[this.#length] = step;
         bytes[this.#length + 1] = counts[i];
         this.#length += 2;
@@ -80,7 +80,7 @@ class BucketWriter {
   /** @param {number} value */
   #number(value) {
     const bytes = this.#bytes;
-    // The sum of what hostile workers have sent would be refused otherwise.
+    // Limited, because the sum of what hostile workers have sent may be larger, and would be refused.
     let left = Math.min(value, Number.MAX_SAFE_INTEGER);
     for (; left >= 2 ** 31; left = Math.floor(left / 128)) bytes[this.#length++] = (left % 128) + 128;
     for (; left >= 128; left >>>= 7) bytes[this.#length++] = (left & 127) | 128;
@@ -100,8 +100,8 @@ class BucketWriter {
  * Makes a block.
  *
  * @param {readonly number[]} rows in rising order
- * @param {readonly (EncodedRow | undefined)[]} encoded has them, by row
- * @param {EncodedRow[]} [copies] gets them, by row, in the memory of the block
+ * @param {readonly (EncodedRow | undefined)[]} encoded the encoded rows, by row number
+ * @param {EncodedRow[]} [copies] receives them by row number, in the memory of the block
  * @returns {Generator<void, ExtraBlock>} yields where a slice may end
  */
 function* blockOf(rows, encoded, copies) {
@@ -125,10 +125,10 @@ function* blockOf(rows, encoded, copies) {
   return { count: rows.length, chunks: [all] };
 }
 
-/** Reads a block, which may come from another process: all of it is checked when it is made. */
+/** Reads a block, which may come from another process: the constructor checks all of it. */
 class BucketRows {
   #versions;
-  /** @type {Int32Array} row and number of bytes of each */
+  /** @type {Int32Array} row number and length in bytes of each row */
   #rows;
   /** @type {Float64Array} where the bytes of each row end */
   #ends;
@@ -165,8 +165,8 @@ class BucketRows {
 
   /**
    * @param {number} row
-   * @returns {number | undefined} another one for each change of the row's buckets; undefined if the block
-   *   does not have the row
+   * @returns {number | undefined} a number that differs after each change of the row's buckets; undefined if
+   *   the block does not have the row
    */
   changesOf(row) {
     const place = this.#placeOf(row);
@@ -184,7 +184,7 @@ class BucketRows {
 
   /**
    * @param {number} row
-   * @returns {number} which of the block's rows it is, or a negative number
+   * @returns {number} position of the row in the block; negative if it is not there
    */
   #placeOf(row) {
     const rows = this.#rows;
@@ -199,7 +199,7 @@ class BucketRows {
 
   /**
    * @param {number} place
-   * @param {boolean} isKept false to check them only
+   * @param {boolean} isKept false only to check the bytes
    * @returns {Buckets}
    */
   #read(place, isKept) {
@@ -226,7 +226,7 @@ class BucketRows {
     const side = { indices: [], counts: [] };
     let index = BEFORE_FIRST;
     for (let step = this.#number(); step !== 0; step = this.#number()) {
-      // They rise.
+      // Indices rise.
       const isValid = index !== BEFORE_FIRST || isIndex(index + step, schema);
       const count = this.#number();
       index += step;
@@ -263,7 +263,7 @@ class BucketRows {
 }
 
 /**
- * Reads a block, and before it another one, whose rows replace those of the first.
+ * Combines two blocks: the rows of the later one replace those of the first.
  *
  * @param {BucketRows} later
  * @param {BucketRows | undefined} first

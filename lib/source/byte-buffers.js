@@ -1,15 +1,15 @@
 'use strict';
 
 // Writes and reads the bytes of a snapshot. Numbers are in the machine's byte order: a snapshot never leaves
-// the machine, and a column then has the same bytes as a Float64Array. A reader detects the other byte order
-// by a number in the header.
+// the machine, and a column then has the same bytes as a Float64Array. A reader detects another byte order by
+// a number in the header.
 
 const { runThrough } = require('../event-loop/slices');
 
 /** Thrown if bytes do not follow the format. */
 class SnapshotError extends Error {
   /**
-   * @param {string} code of the rule that they break
+   * @param {string} code of the rule that the bytes break
    * @param {string} message
    */
   constructor(code, message) {
@@ -105,8 +105,8 @@ class ByteWriter {
   }
 
   /**
-   * Many strings as one: their lengths in UTF-16 units, then all characters. Ten times faster than one by
-   * one, on both sides.
+   * Writes many strings as one: their lengths in UTF-16 units, then all characters. This is ten times faster
+   * than writing or reading each of them.
    *
    * @param {readonly string[]} texts
    * @param {number} [from]
@@ -143,7 +143,7 @@ class ByteWriter {
   }
 
   /**
-   * Adds bytes, without a copy if they are many. They must not change until the chunks have been written.
+   * Adds bytes, without a copy if there are many. They must not change until the chunks have been written.
    *
    * @param {ArrayBufferView} view
    * @param {number} [byteLength] how many
@@ -239,7 +239,7 @@ class ByteWriter {
 
 /**
  * @param {readonly Uint8Array[]} chunks
- * @returns {Buffer} in an ArrayBuffer of its own, which can be transferred to a thread
+ * @returns {Buffer} with its own ArrayBuffer, which can be transferred to a thread
  */
 function joined(chunks) {
   const bytes = Buffer.allocUnsafeSlow(chunks.reduce((sum, { length }) => sum + length, 0));
@@ -258,7 +258,7 @@ function viewOf(buffer) {
 
 /**
  * @param {string} base64 bytes of a source in a message
- * @returns {Buffer} in an ArrayBuffer of its own, because columns are views that start at a multiple of 8
+ * @returns {Buffer} with its own ArrayBuffer, because columns are views that start at a multiple of 8
  */
 function fromBase64(base64) {
   const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(base64, 'base64'));

@@ -1,12 +1,12 @@
 'use strict';
 
-// Finds random damage of a log and of what columns say of themselves: a disk that has lost a block, a file
-// that another program has changed. It does not protect against a process that lies. To check the numbers
-// themselves, too, would take a tenth of a capture.
+// Detects accidental damage of a log and of the structure of columns: a disk that has lost a block, a file
+// that another program has changed. It does not protect against a malicious process. Checking the numbers,
+// too, would take a tenth of a capture.
 
 const zlib = require('node:zlib');
 
-/** The checksum of no bytes, and of all bytes where Node.js has no crc32() (before 20.15). */
+/** The checksum of no bytes. Also used for any bytes if Node.js has no crc32() (before 20.15). */
 const NO_CHECKSUM = 0;
 
 /**
@@ -22,7 +22,7 @@ function checksumOf(bytes, before) {
  * @param {Uint8Array} bytes
  * @param {number} before checksum of the bytes before them
  * @param {number} expected
- * @returns {boolean} whether it is their checksum, or that cannot be said
+ * @returns {boolean} whether it is their checksum; true if that cannot be checked
  */
 function hasChecksum(bytes, before, expected) {
   return expected === NO_CHECKSUM || zlib.crc32 === undefined || zlib.crc32(bytes, before) === expected;

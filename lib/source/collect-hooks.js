@@ -1,10 +1,11 @@
 'use strict';
 
 // Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
-// affects its own metric only: the scrape shows that metric's last values.
+// affects only its own metric: the scrape shows that metric's last values.
 //
-// As for pages (registry/coalesce.js), a call never shares a run that began before it, because its numbers
-// may be older than the call: it waits for that run, and shares the next one with all others that wait.
+// As for pages (registry/coalesce.js), a call never shares a run of a hook that started before the call,
+// because the run's numbers may be older. The call waits for that run to end, and shares the next one with
+// all other waiting calls.
 
 const { settledWithin } = require('../event-loop/timers');
 const { scrapeStarts, runHook } = require('../series/hook-recordings');
@@ -12,7 +13,8 @@ const { scrapeStarts, runHook } = require('../series/hook-recordings');
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms
 
-// Timeouts that differ by no more count as equal: a scrape asks up to this long after its call.
+// Timeouts that differ by at most this much count as equal, because a scrape may ask this long after its
+// call.
 const MAX_MARGIN_MILLISECONDS = 250;
 
 /** @typedef {(name: string, reason: unknown) => void} OnFailure */
@@ -22,7 +24,7 @@ const MAX_MARGIN_MILLISECONDS = 250;
  *
  * @typedef {object} Run
  * @property {Promise<void>} ended rejects if the hook fails
- * @property {number} longestWait milliseconds for which a call has waited in vain
+ * @property {number} longestWait the longest time for which a call has waited in vain, milliseconds
  */
 
 class CollectHooks {
@@ -30,15 +32,15 @@ class CollectHooks {
   #running = new WeakMap();
 
   /**
-   * Calls all hooks. A hook that is still running is called when it has ended, unless a call with about as
-   * much time has waited for it in vain.
+   * Calls all hooks. A hook that is still running is called again when it has ended, unless another call with
+   * about the same timeout has already waited for it in vain.
    *
    * @param {Iterable<any>} metrics
    * @param {number} timeout milliseconds
    * @param {OnFailure} onFailure called once for each metric whose hook failed
    * @returns {{pending: ReadonlySet<any>, ended: Promise<void>} | undefined} undefined if all hooks have
-   *   ended; else the metrics whose hooks have not, and a promise that is resolved when they have, or after
-   *   the timeout
+   *   ended; otherwise the metrics whose hooks are pending, and a promise that resolves when they have ended,
+   *   or after the timeout
    */
   run(metrics, timeout, onFailure) {
     /** @type {Map<any, Promise<unknown>>} */
@@ -81,14 +83,14 @@ class CollectHooks {
       const run = this.#running.get(metric);
       if (run !== undefined) run.longestWait = Math.max(run.longestWait, timeout);
     }
-    // They have been counted: a hook that fails later is not counted again.
+    // Timeouts have been counted as failures: a hook that fails later is not counted again.
     pending.clear();
   }
 
   /**
    * @param {any} metric
    * @returns {Promise<void> | undefined} undefined if it has ended
-   * @throws {unknown} what the hook throws
+   * @throws {unknown} anything that the hook throws
    */
   #start(metric) {
     const result = runHook(() => metric.collect());
@@ -113,11 +115,11 @@ class CollectHooks {
   /**
    * @param {Run} run
    * @param {any} metric
-   * @param {() => boolean} isAwaited whether the call waits still
+   * @param {() => boolean} isAwaited whether the call is still waiting
    */
   async #startAfter({ ended }, metric, isAwaited) {
     await ended.catch(() => {});
-    // The first of those that wait has started it, for all.
+    // The first of the waiting calls starts the hook for all of them.
     if (isAwaited()) await (this.#running.get(metric)?.ended ?? this.#start(metric));
   }
 }

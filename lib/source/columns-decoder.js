@@ -1,6 +1,6 @@
 'use strict';
 
-// Reads the columns of a source, and checks their structure before anything is used.
+// Reads the columns of a source. Their structure is checked before any part is used.
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { hasChecksum, NO_CHECKSUM } = require('./checksum');
@@ -25,7 +25,7 @@ const {
 const NO_EXTRAS = Object.freeze({});
 
 /**
- * A part of the columns: offsets from their beginning. They are negative before the columns.
+ * A part of the file, as offsets from the start of the columns; negative for blocks before the columns.
  *
  * @typedef {{start: number, end: number}} Part
  */
@@ -51,8 +51,8 @@ const NO_EXTRAS = Object.freeze({});
  * @property {number} capturedAt milliseconds since the epoch
  * @property {string} log name of the log, hex
  * @property {number} logBytes how long the log was
- * @property {number} logChecksum of so many bytes
- * @property {boolean} isLast whether the process records nothing after them
+ * @property {number} logChecksum of the log's first `logBytes` bytes
+ * @property {boolean} isLast whether the process has recorded nothing after these columns
  * @property {number} bytes of the columns
  * @property {{numbersStart: number, columnsStart: number, checksum: number}} parts
  */
@@ -85,7 +85,7 @@ function readHeader(buffer) {
   );
   const isLast = header.uint32() === 1;
   const endStart = bytes - END_BYTES;
-  // NaN fails each of these.
+  // NaN fails all of these comparisons.
   const offsets = [HEADER_BYTES, numbersStart, columnsStart, endStart, buffer.length - END_BYTES];
   const isInOrder = offsets.every((each, i) => i === 0 || each >= offsets[i - 1]);
   if (!isInOrder) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
@@ -103,7 +103,7 @@ function readHeader(buffer) {
 
 /**
  * @param {ByteReader} header at the byte order
- * @throws {SnapshotError} if another release or machine has written it
+ * @throws {SnapshotError} if another release or another kind of machine has written the header
  */
 function checkWriter(header) {
   if (header.uint32() !== BYTE_ORDER)
@@ -132,7 +132,7 @@ function decodeColumns(buffer, { bytes, parts: { numbersStart, columnsStart, che
 /**
  * @param {ByteReader} reader
  * @param {ByteReader} columns
- * @param {number} aheadEnd where the blocks end that were written ahead
+ * @param {number} aheadEnd end of the blocks that were written ahead
  */
 function readNumbers(reader, columns, aheadEnd) {
   const defaultLabels = reader.list(() => reader.labels());
@@ -158,11 +158,11 @@ function readNumbers(reader, columns, aheadEnd) {
 }
 
 /**
- * Sets where each part ends: where the next one starts. If parts could overlap, a short snapshot could have
- * the same million numbers a million times.
+ * Sets the end of each part to the start of the next one. If parts could overlap, a short snapshot could
+ * contain the same million numbers a million times.
  *
  * @param {Part[]} parts in the order of the entries
- * @param {number} length of what they are parts of
+ * @param {number} length of the whole
  * @throws {SnapshotError} if they are not in that order
  */
 function setEnds(parts, length) {
@@ -183,8 +183,8 @@ function setEnds(parts, length) {
 
 /**
  * @param {ByteReader} reader
- * @param {Part[]} parts of the columns, to which those of the entry are added
- * @param {Part[]} ahead the same for those that were written ahead: offsets in the file
+ * @param {Part[]} parts of the columns; those of the entry are added
+ * @param {Part[]} ahead the same for blocks that were written ahead, as offsets in the file
  * @returns {ReadEntry | JsonEntry}
  */
 function readEntry(reader, parts, ahead) {
@@ -225,7 +225,7 @@ function readEnded(number) {
 }
 
 /**
- * Lists the properties: with `...entry`, it takes twice as long.
+ * Lists the properties, because `...entry` takes twice as long.
  *
  * @param {ReadEntry} entry
  * @param {ByteReader} columns
@@ -238,7 +238,7 @@ function withOrder(entry, columns) {
 }
 
 /**
- * A BigInt stays text: it may be a label, and have more digits than a number.
+ * A BigInt stays text: it may be a label value, with more digits than a number has.
  *
  * @param {string} _key
  * @param {any} value
@@ -281,7 +281,7 @@ function readOrder(reader, liveCount, rowCount) {
 }
 
 /**
- * A table's numbers, without a copy.
+ * Returns a table's numbers without copying them.
  *
  * @param {Columns} all
  * @param {TableEntry} entry
@@ -294,7 +294,7 @@ function columnsOf({ columns }, entry, width) {
 }
 
 /**
- * What a table's rows have besides their columns.
+ * Returns what a table's rows have besides their columns.
  *
  * @param {Columns} all
  * @param {TableEntry} entry

@@ -1,7 +1,6 @@
 'use strict';
 
-// Writes the columns of a source, as they are at one moment: header, blocks written ahead, number part,
-// columns, end mark.
+// Writes a snapshot of a source's columns: header, blocks written ahead, number part, columns, end mark.
 
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
@@ -33,7 +32,7 @@ const {
  * @typedef {object} CaptureEntry
  * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
- * @property {TableNumbers} [numbers] a copy of those of the view's table, if they were copied
+ * @property {TableNumbers} [numbers] a copy of the numbers of the view's table, if they were copied
  * @property {(import('./extras').ExtraBlock | undefined)[]} [extras] in the order of EXTRAS
  * @property {string} [json] from stringifyJson()
  */
@@ -52,7 +51,7 @@ const {
  * @property {Record<string, unknown>[]} defaultLabels
  * @property {CaptureEntry[]} entries
  * @property {import('./failure-counts').Failure[]} failures
- * @property {boolean} [isLast] whether the process records nothing after it
+ * @property {boolean} [isLast] whether the process records nothing after this capture
  */
 
 /** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedColumns */
@@ -125,7 +124,7 @@ function writeNumbers(writer, columns, capture, log, ahead) {
   /** @param {import('./extras').ExtraBlock} block */
   const aheadOf = block => {
     const offset = ahead.offsetOf(block);
-    // The offsets must rise. Those of a metric that is in two registries would not.
+    // The offsets must rise, which they would not for a metric that is in two registries.
     return offset !== undefined && offset > last ? (last = offset) : undefined;
   };
   writer.list(capture.defaultLabels, labels => writer.labels(labels));
@@ -182,7 +181,7 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
  * @param {CaptureEntry} entry
  * @param {number} kinds how many kinds of extras it has
  * @param {(block: import('./extras').ExtraBlock) => number | undefined} aheadOf offset of a block in the
- *   file, if it is there already
+ *   file, if it was written ahead
  */
 function writeExtras(writer, columns, { extras = [] }, kinds, aheadOf) {
   columns.align(8);

@@ -1,21 +1,21 @@
 'use strict';
 
 // Runs in any process that records. Custom metric objects, which an application registers beside metrics of
-// this library. What their get() returns is read as if that were a `collect` hook, and is sent as JSON.
+// this library. Their get() is called like a `collect` hook, and its result is sent as JSON.
 
 const { stringifyJson } = require('./columns-encoder');
 
 /** @typedef {{name: string, collect: () => Promise<void> | void}} Hook */
 
 class CustomMetrics {
-  /** @type {WeakMap<object, string>} by metric: what its get() returned last */
+  /** @type {WeakMap<object, string>} by metric: the last result of its get() */
   #lastJson = new WeakMap();
   /** @type {WeakMap<object, Hook>} by metric */
   #hooks = new WeakMap();
 
   /**
    * @param {any} metric
-   * @returns {string | undefined} what its get() returned last; undefined if it never has
+   * @returns {string | undefined} the last result of its get(); undefined if there is none
    */
   jsonOf(metric) {
     return this.#lastJson.get(metric);
@@ -23,7 +23,7 @@ class CustomMetrics {
 
   /**
    * @param {any} metric
-   * @returns {Hook} the same object each time, by which CollectHooks knows whether it is running
+   * @returns {Hook} always the same object, so that CollectHooks knows whether it is running
    */
   hookOf(metric) {
     let hook = this.#hooks.get(metric);

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in any process that records. If a capture must wait for asynchronous hooks, the numbers of other
-// metrics are copied before it: of those whose hooks have ended, in the turn of the hooks; of those without a
-// hook, when the program is about to reset or remove them.
+// metrics are copied early. Metrics whose hooks have ended are copied in the same turn; metrics without a
+// hook are copied when the program is about to reset or remove their numbers.
 
 const { timedSection } = require('../event-loop/timed-section');
 
@@ -16,16 +16,17 @@ class EarlyCopies {
   #extrasOf;
   /** @type {Map<SeriesTable, {copy: Copy, epoch: number}>} by table; `epoch` is the table's at that moment */
   #copies = new Map();
-  /** @type {Map<SeriesTable, MetricView | undefined>} by table: of what is not copied yet */
+  /** @type {Map<SeriesTable, MetricView | undefined>} by table: views of what is not copied yet */
   #views = new Map();
 
   /**
-   * @param {{view: MetricView, hasHook: boolean}[]} metrics all but those whose hooks have not ended
+   * @param {{view: MetricView, hasHook: boolean}[]} metrics all metrics except those whose hooks have not
+   *   ended
    * @param {(view: MetricView) => Pick<Copy, 'extras'>} extrasOf
    */
   constructor(metrics, extrasOf) {
     this.#extrasOf = extrasOf;
-    /** The last batch of ended rows that was closed when they were begun. */
+    /** Number of the last batch of ended rows that was closed at the start. */
     this.closedBatch = 0;
     timedSection('worker:copy', () => {
       for (const { view, hasHook } of metrics) {
@@ -40,7 +41,7 @@ class EarlyCopies {
   /** @param {SeriesTable} table whose numbers are about to be reset or removed */
   beforeReset(table) {
     const view = this.#views.get(table);
-    // First, because copying may remove what has aged.
+    // Set first, because copying may remove expired rows, which calls this method again.
     this.#views.set(table, undefined);
     if (view !== undefined) this.#copy(view);
   }
@@ -52,7 +53,7 @@ class EarlyCopies {
     this.#copies.set(table, { copy, epoch: table.epoch });
   }
 
-  /** To be called when the hooks have ended: from now on a reset shows. */
+  /** To be called when the hooks have ended: later resets are visible to the capture. */
   end() {
     for (const table of this.#views.keys()) {
       table.captures?.delete(this);
@@ -64,6 +65,7 @@ class EarlyCopies {
   /**
    * @param {SeriesTable} table
    * @returns {Copy | undefined} undefined if it was not copied, or a compaction has renumbered its rows since
+   *   then
    */
   of(table) {
     const early = this.#copies.get(table);

@@ -1,12 +1,12 @@
 'use strict';
 
-// Runs in any process that records. What rows of counters, histograms and summaries had counted when they
-// ended although the process goes on: because nobody has used them for long, or because the program has
-// removed them. Captures offer it until the reader has it, as a part of its retired totals: other processes
-// may still have the label set, and their sum must not fall.
+// Runs in any process that records. Keeps the counts of rows that end while the process lives, because they
+// have expired or the program has removed them. This concerns counters, histograms and summaries: other
+// processes may still have the label set, and the sum must not fall. Captures offer these counts until the
+// reader has added them to its retired totals.
 //
-// Rows are in batches. A batch is closed by the first capture that offers it, and gets the next number then.
-// So a reader needs to remember one number only, that of the last batch it has, and no row counts twice.
+// Ended rows are grouped into batches. The first capture that offers a batch closes it and gives it the next
+// number. So a reader only needs to remember the number of its last batch, and no row counts twice.
 
 const { SeriesTable } = require('../series/series-table');
 const { isLasting } = require('../series/layouts');
@@ -14,19 +14,19 @@ const { centroidsOf } = require('../metric/observations');
 const { idleClock } = require('../event-loop/idle-clock');
 
 /**
- * Rows that nobody has asked for in this time are dropped, unless those of their metric may be idle for
- * longer. Prometheus itself takes a series that it reads less often for one that has ended.
+ * Ended rows are dropped if no request comes within this time, or within the maximum idle time of their
+ * metric if that is longer. Prometheus itself treats a series that it reads less often as ended.
  */
 const UNREAD_MILLISECONDS = 300_000;
 
-/** So often is looked for them. */
+/** How often the batches are checked for rows to drop. */
 const LOOK_MILLISECONDS = 1000;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../series/series-table').TableFollower} TableFollower */
 /** @typedef {import('../metric/time-window-quantiles').TimeWindowQuantiles} Digest */
 
-/** What rows of one metric had, all of them different label sets. */
+/** The counts of ended rows of one metric, all with different label sets. */
 class Batch {
   /** @type {Digest[]} by row */
   #digests = [];
@@ -36,7 +36,7 @@ class Batch {
   /**
    * @param {MetricView} view of the metric
    * @param {boolean} isRemoved
-   * @param {number} since when its first row has ended
+   * @param {number} since when its first row ended
    */
   constructor(
     { name, help, type, aggregator, layout, windowed, table, digestOf, buckets },
@@ -50,7 +50,7 @@ class Batch {
     const { maxIdleSeconds } = table;
     /** @type {MetricView} */
     this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
-    // Of a sliding window, nothing is left in totals.
+    // Totals do not include digests of a sliding window.
     if (digestOf !== undefined && !windowed) this.view.digestOf = row => this.#digests[row];
     if (buckets === undefined) return;
     const changesOf = () => 1;
@@ -63,7 +63,7 @@ class Batch {
   /**
    * @param {MetricView} view of the metric
    * @param {number} ended its row
-   * @returns {boolean} false if it has that label set already, or none of its label names
+   * @returns {boolean} false if the batch already has that label set, or lacks one of its label names
    */
   add({ table, digestOf, buckets }, ended) {
     const labels = table.labelsOf(ended);
@@ -129,26 +129,27 @@ class TableEndings {
 class EndedRows {
   /** @type {Map<SeriesTable, TableEndings>} */
   #followed = new Map();
-  /** @type {Set<TableEndings>} those that have batches */
+  /** @type {Set<TableEndings>} tables with batches */
   #active = new Set();
-  /** Whether the reader has ever asked. Before that, no page had anything of these rows. */
+  /** Whether the reader has ever sent a request. Before that, these rows were on no page. */
   #isAsked = false;
-  /** When it has asked last. */
+  /** When it last sent one. */
   #askedAt = -Infinity;
   #lookedAt = -Infinity;
-  /** @type {Map<string, number>} by name of the metric: rows that were dropped unread since then */
+  /** @type {Map<string, number>} by name of the metric: rows that were dropped unread since that request */
   #unread = new Map();
-  /** The number of the last batch that is closed. */
+  /** The number of the last closed batch. */
   #last = 0;
 
   /**
-   * Keeps what rows of a metric have when they end, from now on.
+   * From now on, keeps the counts of a metric's rows when they end.
    *
    * @param {MetricView} view replaces an earlier one of the same table
    */
   follow(view) {
     const { table, aggregator, type } = view;
-    // Totals of other metrics do not outlive their source. What another thread removes, it offers itself.
+    // Totals of other metrics do not outlive their source. Rows that another thread removes are offered by
+    // that thread.
     const isKept = aggregator === 'sum' && isLasting(type) && view.ended === undefined;
     if (!isKept || Number.isNaN(table.resets)) return;
     const endings = this.#followed.get(table);
@@ -156,7 +157,7 @@ class EndedRows {
     else this.#followed.set(table, new TableEndings(view, (...ended) => this.#add(...ended)));
   }
 
-  /** @param {(table: SeriesTable) => boolean} isThere those of other metrics are dropped, which are gone */
+  /** @param {(table: SeriesTable) => boolean} isThere false for metrics that are gone: drops their batches */
   keep(isThere) {
     for (const [table, endings] of this.#followed) {
       if (isThere(table)) continue;
@@ -225,10 +226,11 @@ class EndedRows {
   }
 
   /**
-   * The reader has asked.
+   * To be called when the reader has sent a request.
    *
-   * @param {unknown} saved the number of the last batch that it has, from a message
-   * @returns {Iterable<[name: string, rows: number]>} what was dropped unread since it has asked before
+   * @param {unknown} saved the number of the last batch that the reader has saved, from a message
+   * @returns {Iterable<[name: string, rows: number]>} rows that were dropped unread since its previous
+   *   request
    */
   asked(saved) {
     this.#askedAt = idleClock.now();
@@ -243,7 +245,7 @@ class EndedRows {
   }
 
   /**
-   * Drops what has been there for long, although nobody asks.
+   * Drops batches that have waited too long for a request.
    *
    * @param {number} now
    */
@@ -256,7 +258,7 @@ class EndedRows {
       if (now - this.#askedAt < limit) continue;
       const isKept = (/** @type {Batch} */ { since }) => now - since < limit;
       for (const { since, table } of [...open, ...closed]) {
-        // Otherwise the last answer had it.
+        // Otherwise the last answer included it.
         const isUnread = now - since >= limit && since > this.#askedAt;
         const name = String(view.name);
         if (isUnread) this.#unread.set(name, (this.#unread.get(name) ?? 0) + table.rowCount);
@@ -277,8 +279,8 @@ class EndedRows {
 }
 
 /**
- * Nothing is recorded in the digest of a row any more when that has ended. Only its shared memory is used
- * again.
+ * Keeps the digest of an ended row. Nothing is recorded in it any more, but shared memory must be copied,
+ * because it is used again.
  *
  * @param {Digest} digest
  * @returns {Digest}

@@ -1,6 +1,6 @@
 'use strict';
 
-// Encodes and decodes one exemplar.
+// Encodes and decodes exemplars.
 
 const { ByteWriter, SnapshotError } = require('./byte-buffers');
 

@@ -1,8 +1,8 @@
 'use strict';
 
-// What rows have besides their columns. A snapshot has a block of each kind for each metric, in the order of
-// this list. A new kind is added here; what encodes it is in lib/source/source.js, and what merges
-// it in store/cluster-family.js.
+// Extras: what rows have besides their columns. A snapshot has a block of each kind for each metric, in the
+// order of this list. A new kind is added here; source.js chooses its encoder, and store/cluster-family.js
+// merges it.
 
 const { SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
@@ -10,17 +10,17 @@ const { decodeExemplars } = require('./exemplars');
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
 /**
- * What a source has of each kind.
+ * The extras of a source, by kind.
  *
  * @typedef {object} RowExtras
  * @property {(row: number) => import('../store/family-quantiles').SourceDigest} [digestOf] of a summary
- * @property {() => import('./exemplars').PlacedExemplar[]} [exemplars] by the source's rows and columns;
+ * @property {() => import('./exemplars').PlacedExemplar[]} [exemplars] with rows and columns of the source;
  *   throws a SnapshotError if they reach past the end
  * @property {SourceBuckets} [buckets] of a native histogram
  */
 
 /**
- * The sparse buckets of rows. Both functions return undefined if there are none of the row.
+ * The sparse buckets of rows. Both functions return undefined for a row without them.
  *
  * @typedef {object} SourceBuckets
  * @property {(row: number) => import('../series/merged-buckets').Buckets | undefined} read
@@ -28,8 +28,8 @@ const { decodeExemplars } = require('./exemplars');
  */
 
 /**
- * Rows that have ended, in a table of their own: the number of their batch, from 1 on, and whether the
- * program has removed them, or nobody has touched them for long.
+ * Marks a table of ended rows: the number of their batch, from 1 on, and whether the program has removed
+ * them; otherwise they have expired.
  *
  * @typedef {{batch: number, isRemoved: boolean}} Ended
  */
@@ -46,8 +46,8 @@ const { decodeExemplars } = require('./exemplars');
  *   encodeChanged encodes what has changed; `isAhead` if blocks can still be written ahead of the capture.
  *   Yields where a slice may end
  * @property {(view: import('../exposition/live-family').MetricView, isCurrent: boolean) =>
- *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since must be in it,
- *   however long that takes
+ *   ExtraBlock | undefined} blockOf returns the encoded block; with `isCurrent`, later changes must be
+ *   included, however long that takes
  * @property {(views: import('../exposition/live-family').MetricView[]) => ExtraBlock[]} [unchanging]
  *   blocks of a single chunk that can be written ahead of the capture: blockOf() gives the same block or
  *   another one
@@ -64,7 +64,7 @@ const { decodeExemplars } = require('./exemplars');
 /** @type {readonly ExtraKind[]} */
 const EXTRAS = [
   { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
-  // They are decoded when they are shown.
+  // Exemplars are decoded only when they are shown.
   { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
   // All rows, some time before the capture; then those that have changed since.
   { name: 'buckets', hasBuckets: true, decode: readBuckets },
@@ -101,7 +101,7 @@ function readDigests(reader, rowCount) {
  * @throws {SnapshotError} if they are not valid
  */
 function readBuckets(open, count, rowCount, first) {
-  // Programs without native histograms load nothing of them.
+  // Loaded on first use: programs without native histograms do not need this file.
   const { BucketRows, withLater } = require('./bucket-rows');
   return withLater(new BucketRows(open(), count, rowCount), first);
 }

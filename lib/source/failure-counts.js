@@ -1,26 +1,26 @@
 'use strict';
 
-// Failures by stage and metric: those of one process, in its snapshots, and those of the whole cluster.
+// Counts failures by stage and metric: those of one process in its snapshots, and those of the whole cluster.
 
 const { SnapshotError } = require('./byte-buffers');
 const { beginningOf } = require('../options/thrown');
 
-// Usually few metrics fail. The limit bounds the memory if programs create names without end.
+// Usually few metrics fail. The limit bounds the memory if a program creates ever new names.
 const MAX_KINDS = 1000;
 
-// Failures are stored by name, also when their worker has died. Workers count no longer names.
+// Failures are stored by name, even after their worker has died. Workers truncate longer names.
 const MAX_NAME_CHARACTERS = 1000;
 
 /** The stage of `collect` hooks. */
 const COLLECT = 'collect';
 
-/** The stage of series whose counts were dropped after they had ended, because nobody had asked for them. */
+/** The stage of ended series whose counts were dropped, because no request came in time. */
 const ENDED = 'ended';
 
-/** The stage of series that have expired: the same counts, but no failures. */
+/** The stage of series that have expired: counted in the same way, but not failures. */
 const EXPIRED = 'expired';
 
-/** The stage of failures that are counted together. */
+/** The stage under which further kinds of failures are counted together. */
 const OTHER = 'other';
 
 /** @typedef {readonly [stage: string, name: string, count: number]} Failure `name`: the metric's */
@@ -40,7 +40,7 @@ class FailureCounts {
   }
 
   /**
-   * Adds failures. Those of a new kind are counted together if there are many kinds already.
+   * Adds failures. If there are already many kinds, failures of a new kind are counted together.
    *
    * @param {string} stage
    * @param {string} name of the metric

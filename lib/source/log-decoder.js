@@ -24,7 +24,7 @@ const {
  * @property {string} aggregator
  * @property {import('../series/layouts').Layout} layout
  * @property {boolean} windowed
- * @property {number} maxIdleSeconds after which a row leaves that nobody touches; 0 for never
+ * @property {number} maxIdleSeconds after which an unused row expires; 0 for never
  * @property {string[]} labelNames
  */
 
@@ -38,7 +38,8 @@ const {
  * @property {{from: number, values: string[]}[]} values by label
  * @property {number[][]} forms
  * @property {Int32Array} tuples by row: its form, then its value of each label
- * @property {Int32Array} starts see RowStarts; one if it is that of all these rows, none if they have none
+ * @property {Int32Array} starts see RowStarts; one number if all these rows have the same start, none if they
+ *   have no start
  */
 
 /**
@@ -48,15 +49,15 @@ const {
  */
 
 /**
- * `dropped`: for good, the number is not used again.
+ * `dropped`: the metric is gone, and its number is not used again.
  *
  * @typedef {{metric: number, definition: Definition} | {metric: number, dropped: true} | RowsRecord |
  *   StartsRecord} LogRecord
  */
 
 /**
- * @param {Buffer} bytes of a log, from its beginning or the end of a record on
- * @param {string | undefined} name of the log if they are from its beginning
+ * @param {Buffer} bytes of a log, from its start or from the end of a record
+ * @param {string | undefined} name of the log, if the bytes are from its start
  * @param {(metric: number) => number | undefined} labelCountOf number of labels of a metric that an earlier
  *   part of the log defines
  * @returns {LogRecord[]}

@@ -2,7 +2,7 @@
 
 // The records of a thread's log: table-publisher.js writes them, thread-mirror.js reads them.
 
-/** How the row of a REMOVE has ended. */
+/** How the row of a REMOVE record ended. */
 const [BEFORE, EXPIRED, REMOVED] = [0, 1, 2];
 
 /**

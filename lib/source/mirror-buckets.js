@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs where thread-mirror.js does. The sparse buckets of another thread's native histogram, read where that
-// thread counts.
+// Runs where thread-mirror.js does. Reads the sparse buckets of another thread's native histogram, in the
+// memory in which that thread counts.
 
 const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/bucket-memory');
 
@@ -47,8 +47,8 @@ class MirrorBuckets {
 
   /**
    * @param {number} row
-   * @returns {number | undefined} another number after each change of the row, that no other source has;
-   *   undefined if the row could never be read
+   * @returns {number | undefined} a number that differs after each change of the row and is unique among all
+   *   sources; undefined if the row could never be read
    */
   changesOf(row) {
     return this.#latest(row)?.version;
@@ -64,11 +64,11 @@ class MirrorBuckets {
 
   /**
    * @param {number} row
-   * @returns {Read | undefined} as it was read last if that is the newest, or if it cannot be read now: the
-   *   thread may change it at each attempt
+   * @returns {Read | undefined} the last read state, if the row has not changed since, or cannot be read now
+   *   because the thread changes it during each attempt
    */
   #latest(row) {
-    // First: what is counted while the row is read has it read again.
+    // Read first: if the thread counts while the row is read, the next call reads it again.
     const changes = changesOfRow(this.#memory, row);
     const last = this.#last[row];
     if (last?.changes === changes) return last;

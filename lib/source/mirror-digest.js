@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs where thread-mirror.js does. What another thread has observed of one label set of a summary, read
-// where that thread records it: see lib/threads/shared-digests.js.
+// Runs where thread-mirror.js does. Reads the observations of one label set of another thread's summary, in
+// the memory in which that thread records: see lib/threads/shared-digests.js.
 
 const { MAX_BUFFERED, withValues, centroidsOf } = require('../metric/observations');
 
@@ -9,10 +9,10 @@ const { MAX_BUFFERED, withValues, centroidsOf } = require('../metric/observation
 const HEAD = 5;
 const WORDS_OF_NUMBER = 2;
 
-/** While a list is copied, it is replaced only if the other thread observes hundreds of values meanwhile. */
+/** A list is replaced during a copy only if the other thread observes hundreds of values in that time. */
 const ATTEMPTS = 100;
 const MOST_SLICES = 100_000;
-/** More than a buffer has. */
+/** More than the length of a buffer. */
 const VERSIONS_OF_STATE = 1024;
 const NO_CENTROIDS = new Float64Array(0);
 
@@ -58,7 +58,7 @@ class MirrorSlice {
     return state * VERSIONS_OF_STATE + this.#buffered(state);
   }
 
-  /** At what time it leaves the window. */
+  /** When the slice leaves the window. */
   get leaves() {
     return this.#block.numbers[this.#offset + 2 + 2 * listOf(this.#state)];
   }
@@ -80,7 +80,7 @@ class MirrorSlice {
       const start = first + this.#bufferLength + list * this.#listLength;
       const merged = numbers.slice(start, start + length);
       const values = upToNaN(numbers.slice(first, first + this.#buffered(state)));
-      // Unlike a load, this is not done before the reads above, on any processor.
+      // Unlike a load, no processor moves this before the reads above.
       if (Atomics.add(words, this.#offset * WORDS_OF_NUMBER, 0) !== state) continue;
       this.#centroids = values.length === 0 ? merged : withValues(merged, values, 0, values.length);
       break;
@@ -90,7 +90,7 @@ class MirrorSlice {
 
   /**
    * @param {number} state
-   * @returns {number} how many values are in the buffer: what follows is NaN
+   * @returns {number} how many values are in the buffer; those that follow are NaN
    */
   #buffered(state) {
     if (state % 2 !== 0) return 0;
@@ -108,7 +108,8 @@ class MirrorSlice {
 
 /**
  * @param {Float64Array} values
- * @returns {Float64Array} those before the first NaN: some processors show a value before an earlier one
+ * @returns {Float64Array} those before the first NaN, because on some processors a value may become visible
+ *   before an earlier one
  */
 function upToNaN(values) {
   for (let i = 0; i < values.length; i++) if (Number.isNaN(values[i])) return values.subarray(0, i);
@@ -117,7 +118,7 @@ function upToNaN(values) {
 
 let nextVersion = 1;
 
-/** Has what captures read of TimeWindowQuantiles, and what the store reads of a source's digest. */
+/** Has the members that captures read of TimeWindowQuantiles, and the store of a source's digest. */
 class MirrorDigest {
   /** @type {(MirrorSlice | undefined)[]} */
   #slices = [];
@@ -138,8 +139,8 @@ class MirrorDigest {
   }
 
   /**
-   * Rises with each observation and each slice that leaves the window. No two digests have the same one: a
-   * thread that joins again has other digests for the same rows.
+   * Rises with each observation and each slice that leaves the window. Unique among all digests, because a
+   * thread that joins again has new digests for the same rows.
    */
   get version() {
     const left = this.#slices.length - this.slices().length;

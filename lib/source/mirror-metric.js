@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs where thread-mirror.js does. A metric of another thread, as far as that thread has published it.
-// Whatever comes from the thread is checked.
+// Everything that comes from the thread is checked.
 
 const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
@@ -14,22 +14,22 @@ const RECORD = require('./log-records');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
-/** Where the record of a row has the number of its value of the first label. */
+/** Position of the first label's value in the record of a row. */
 const FIRST_VALUE = 4;
-/** Where the record of a place has its offset and its lengths. */
+/** Position of the offset and lengths in the record of a place. */
 const PLACE_NUMBERS = 4;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./shared-log').LogReader} LogReader */
 
 /**
- * Returns what has the thread run the hook of a metric; undefined if that has none, or others do so. Rejects
- * if the hook failed; undefined if the thread does not answer.
+ * Returns a function that makes the thread run the hook of a metric; undefined if the metric has none, or
+ * others run it. The promise rejects if the hook failed. It is undefined if the thread does not answer.
  *
  * @typedef {(number: number) => (() => Promise<void> | undefined) | undefined} HookOf
  */
 
-/** Programs without native histograms load nothing of them. */
+/** Loaded on first use: programs without native histograms do not need this file. */
 const mirrorBuckets = (/** @type {unknown} */ maxBuckets) =>
   new (require('./mirror-buckets').MirrorBuckets)(maxBuckets);
 
@@ -243,10 +243,10 @@ function text(value) {
 }
 
 /**
- * The aggregator refuses all numbers of this process if one of these names is not valid.
+ * Checks label names, because one invalid name would make the aggregator refuse all numbers of this process.
  *
  * @param {string[]} names of labels
- * @throws {Error} if one of them is not valid, or there twice
+ * @throws {Error} if one of them is not valid, or occurs twice
  */
 function checkNames(names) {
   checkLabelNamesAreValid(names);

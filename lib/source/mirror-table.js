@@ -1,13 +1,13 @@
 'use strict';
 
-// Runs where thread-mirror.js does. A table whose numbers another thread records, in shared memory. Its rows
-// are those that the thread has published; nothing is ever written to its pages.
+// Runs where thread-mirror.js does. A table whose numbers another thread records in shared memory. It has the
+// rows that the thread has published, and its pages are never written to.
 
 const { SeriesTable } = require('../series/series-table');
 const { LiveRows } = require('../series/live-rows');
 const { grown } = require('../series/row-array');
 
-/** The label sets by row. They are read only, so there is nothing to find a row by. */
+/** The label sets by row. They are only read, so no look-up from a label set to its row is needed. */
 class MirrorIndex {
   #tuples = new Int32Array(0);
 
@@ -15,7 +15,7 @@ class MirrorIndex {
   constructor(names) {
     this.names = names;
     this.width = names.length;
-    /** @type {{values: string[]}[]} the first value of each stands for no value */
+    /** @type {{values: string[]}[]} the first value of each means a missing label */
     this.dictionaries = names.map(() => ({ values: [''] }));
   }
 
@@ -70,7 +70,7 @@ class MirrorTable extends SeriesTable {
     this.index = /** @type {any} */ (this.labelSets);
   }
 
-  /** The thread compacts the table itself, and publishes it anew. */
+  /** The thread compacts the table itself, and publishes it again. */
   get isSparse() {
     return false;
   }
@@ -134,13 +134,13 @@ class MirrorTable extends SeriesTable {
   }
 
   /**
-   * A row that has started in the thread.
+   * Follows a row that has started in the thread.
    *
    * @param {number} row
    * @param {number} form
    * @param {(position: number) => number} idAt the number of its value of each label
    * @param {() => string} newValue the value that is the next one of its label, if there is one
-   * @throws {Error} if it is not the next row, or not one that may start again
+   * @throws {Error} if it is neither the next row nor one that may start again
    */
   follow(row, form, idAt, newValue) {
     const isNew = row === this.rowCount;
@@ -172,7 +172,7 @@ class MirrorTable extends SeriesTable {
 
   /**
    * @param {number[]} rows the live ones, in order
-   * @throws {Error} if they are not rows, or not different ones
+   * @throws {Error} if one of them does not exist, or occurs twice
    */
   setOrder(rows) {
     const live = new LiveRows(this.rowCount);

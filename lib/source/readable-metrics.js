@@ -1,7 +1,7 @@
 'use strict';
 
-// What can be read of a registry. Properties of a metric may be anything, a getter that throws, for example.
-// Only that metric is left out.
+// Lists the metrics of a registry that can be read. A property of a metric may be anything, such as a getter
+// that throws: then only that metric is left out.
 
 const { VIEW } = require('../registry/metric-view');
 

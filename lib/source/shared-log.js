@@ -1,9 +1,9 @@
 'use strict';
 
-// A list of records that one thread appends to and another one reads, at any time and without the help of the
-// first: chunks of shared memory. A chunk begins with the number of its words that are complete. A record is
-// its kind, two lengths, integers, and a text as UTF-8, all in words of 32 bits. A chunk that is full is
-// followed by another one, which must be passed to the reader as soon as it exists.
+// A list of records in chunks of shared memory. One thread appends to it; another one reads it at any time,
+// without the help of the first. A chunk starts with the number of its complete words. A record consists of
+// its kind, two lengths, integers, and a text as UTF-8, in words of 32 bits. When a chunk is full, the next
+// one must be passed to the reader as soon as it exists.
 
 const HEAD_WORDS = 2;
 const RECORD_WORDS = 3;
@@ -21,7 +21,7 @@ class LogWriter {
   #bytes;
   #end = HEAD_WORDS;
 
-  /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk but the first */
+  /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk except the first */
   constructor(onChunk) {
     this.#onChunk = onChunk;
     this.first = new SharedArrayBuffer(FIRST_BYTES);
@@ -47,7 +47,7 @@ class LogWriter {
     words[start + 2] = textBytes;
     for (let i = 0; i < length; i++) words[start + RECORD_WORDS + i] = integers[i];
     this.#end = textStart + wordsOf(textBytes);
-    // The reader sees the record only now, when it is complete.
+    // Only now, when the record is complete, does the reader see it.
     Atomics.store(words, 0, this.#end);
   }
 
@@ -80,7 +80,7 @@ class LogWriter {
   }
 }
 
-/** Reads one record after the other. Its fields are those of the record that next() has found. */
+/** Reads one record after the other. The fields describe the record that next() has found. */
 class LogReader {
   /** @type {Int32Array[]} that follow the present one */
   #chunks = [];
@@ -121,7 +121,7 @@ class LogReader {
    */
   next() {
     for (;;) {
-      // Before the number of words is read: a chunk that is followed by another one is complete.
+      // Read before the number of words, because a chunk is complete if another one follows.
       const isFull = this.#chunks.length > 0;
       const end = endOf(this.#words);
       if (end > this.#position) {
@@ -136,7 +136,7 @@ class LogReader {
     }
   }
 
-  /** Goes on behind the record. */
+  /** Moves to the end of the record. */
   skip() {
     this.#position = this.#next;
   }

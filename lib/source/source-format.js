@@ -9,7 +9,7 @@ const END_MARK = Buffer.from('PCCEND\x00\x01', 'latin1');
 const BYTE_ORDER = 0x01020304;
 const VERSION = 1;
 
-/** Length of a log's header, which has its name. */
+/** Length of a log's header, which contains its name. */
 const LOG_HEADER_BYTES = 32;
 const LOG_NAME_BYTES = 12;
 

@@ -1,11 +1,11 @@
 'use strict';
 
-// Runs in any process that records. The log of its source: the metrics and label sets of the process, each
-// written once, in the order in which captures met them. It is only ever appended to. What a reader has of it
-// is a number of bytes; a reader that has nothing reads it from the beginning.
+// Runs in any process that records. The log of its source contains the metrics and label sets of the process.
+// Each is appended once, when a capture first finds it. A number of bytes says how much of the log a reader
+// has; a new reader starts from the beginning.
 //
-// A new log begins, with all that there is then, if a reader needs bytes that are not in memory any more, or
-// if most of the log is about what is gone.
+// A new log, with everything that exists then, is started in two cases: a reader needs bytes that are not in
+// memory any more, or most of the log describes metrics and rows that are gone.
 
 const { randomBytes } = require('node:crypto');
 const { KINDS, kindOf } = require('../series/layouts');
@@ -23,14 +23,14 @@ const {
   STARTS,
 } = require('./source-format');
 
-/** Rows of one record. They are written at once, which takes up to half a millisecond. */
+/** Maximum number of rows in one record. They are written at once, which takes up to half a millisecond. */
 const ROWS_PER_RECORD = 8192;
 
-/** Rows that are read at once. This takes 0.05 ms. */
+/** How many rows are read at once. This takes 0.05 ms. */
 const ROWS_PER_PIECE = 512;
 
-// A log with more than this is written anew when most of its metrics are gone, or when it has become three
-// times as long: tables that are compacted leave their old label sets in it.
+// A log with more than this is rewritten when most of its metrics are gone, or when it has become three times
+// as long, because compacted tables leave their old label sets in it.
 const FEW_METRICS = 64;
 const SHORT_LOG_BYTES = 1 << 20;
 const MAX_GROWTH = 3;
@@ -38,7 +38,7 @@ const MAX_GROWTH = 3;
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
- * What a reader has of a log, or must get.
+ * A position in a log: how much a reader has, or needs.
  *
  * @typedef {{log: string, bytes: number}} LogPosition `log`: the log's name
  */
@@ -50,10 +50,10 @@ const MAX_GROWTH = 3;
  * @property {readonly string[]} labelNames
  * @property {number} tableEpoch
  * @property {number} rows in the log
- * @property {number[]} values by label: how many are in the log
+ * @property {number[]} values by label: how many of its values are in the log
  * @property {import('../series/row-starts').Starts} starts of the rows in the log
- * @property {number} startsVersion that of which these are a copy
- * @property {number} pass of extend() in which it was the last time
+ * @property {number} startsVersion version of the starts that were copied
+ * @property {number} pass the last call of extend() that included the metric
  */
 
 class SourceLog {
@@ -61,7 +61,7 @@ class SourceLog {
   name = '';
   /** The checksum of all bytes, as of the end of the last extend(). */
   checksum = NO_CHECKSUM;
-  /** The position up to which it is. */
+  /** The position up to which the checksum is computed. */
   #checked = 0;
   #writer = new ByteWriter();
   /** @type {Map<object, LogMetric>} by table */
@@ -69,13 +69,13 @@ class SourceLog {
   /** How many metrics have been numbered. */
   #numbers = 0;
   #passes = 0;
-  /** How many of them were rows that have ended. */
+  /** How many of these numbers were for ended rows. */
   #endedNumbers = 0;
-  /** Bytes when all had been written for the first time; 0 before that. */
+  /** Length of the log when it was first complete; 0 before that. */
   #firstLength = 0;
   #onDefined;
 
-  /** @param {(view: MetricView) => void} [onDefined] called when a metric has got a number */
+  /** @param {(view: MetricView) => void} [onDefined] called when a metric has been given a number */
   constructor(onDefined = () => {}) {
     this.#onDefined = onDefined;
     /** Rises when metrics are gone. */
@@ -83,7 +83,7 @@ class SourceLog {
     this.restart();
   }
 
-  /** Begins another log. */
+  /** Starts another log. */
   restart() {
     this.name = randomBytes(LOG_NAME_BYTES).toString('hex');
     this.checksum = NO_CHECKSUM;
@@ -112,14 +112,14 @@ class SourceLog {
 
   /**
    * @param {MetricView['table']} table
-   * @returns {boolean} whether it is that of a metric that the last extend() had
+   * @returns {boolean} whether it belongs to a metric of the last extend()
    */
   has(table) {
     return this.#metrics.has(table);
   }
 
   /**
-   * @param {MetricView} view of a metric that the last extend() had
+   * @param {MetricView} view of a metric of the last extend()
    * @returns {number} the metric's number
    */
   numberOf(view) {
@@ -127,8 +127,8 @@ class SourceLog {
   }
 
   /**
-   * Appends what metrics have that the log does not have, and drops the metrics that are gone. Between two
-   * steps the program may record, and others may extend the log.
+   * Appends what the log lacks of the metrics, and drops metrics that are gone. Between two steps the program
+   * may record, and others may extend the log.
    *
    * @param {readonly MetricView[]} views of all metrics
    * @returns {Generator<void>} yields where a slice may end
@@ -147,8 +147,8 @@ class SourceLog {
   }
 
   /**
-   * @param {number} metrics how many there are, without rows that have ended: these come and go
-   * @returns {boolean} whether most of the log may be about what is gone
+   * @param {number} metrics how many there are, not counting ended rows, which come and go
+   * @returns {boolean} whether most of the log may describe what is gone
    */
   isMostlyGone(metrics) {
     const numbers = this.#numbers - this.#endedNumbers;
@@ -165,7 +165,7 @@ class SourceLog {
   }
 
   /**
-   * Releases the memory of what a reader has, or is in a file.
+   * Releases the memory of bytes that a reader has, or that are in a file.
    *
    * @param {number} position
    */
@@ -189,12 +189,12 @@ class SourceLog {
     metric.view = view;
     metric.pass = Math.max(metric.pass, pass);
     this.#writeStarts(metric);
-    // Rows that are added meanwhile are for the next time.
+    // Rows that are added meanwhile are left to the next call.
     const end = table.rowCount;
     while (metric.rows < end && this.#metrics.get(table) === metric) {
       const from = metric.rows;
       const record = yield* encodeRows(metric, from, Math.min(from + ROWS_PER_RECORD, end));
-      // The rows have new numbers: the next time, the metric is defined anew.
+      // The rows have new numbers: the next call defines the metric again.
       if (record === undefined) return;
       // Others may have extended the log meanwhile.
       if (this.#metrics.get(table) !== metric || metric.rows !== from) continue;
@@ -218,8 +218,8 @@ class SourceLog {
     const number = this.#numbers++;
     if (view.ended !== undefined) this.#endedNumbers++;
     const values = labelNames.map(() => 1);
-    // Lists the properties: with `...`, each object has a hidden class of its own, and a capture of a
-    // thousand metrics takes three times as long.
+    // Lists the properties: with `...`, each object gets its own hidden class, and a capture of a thousand
+    // metrics takes three times as long.
     /** @type {LogMetric} */
     const metric = {
       number,
@@ -263,7 +263,7 @@ class SourceLog {
 
   /**
    * Drops a metric that is gone, has been redefined, or whose rows have been renumbered. If it still exists,
-   * it goes on under another number, so the other metrics need not be written again.
+   * it continues under a new number, so the other metrics need not be written again.
    *
    * @param {LogMetric} metric
    */
@@ -304,9 +304,8 @@ function writeDefinition(writer, { number, labelNames, view }) {
 }
 
 /**
- * Encodes rows with the label values that they are the first to have, and the forms of label sets as they are
- * when the last row is read: a label name that the program adds later brings forms that the definition does
- * not know.
+ * Encodes rows, the label values that are new with them, and the forms of label sets as they are when the
+ * last row is read. Later forms may contain a label name that the definition does not have yet.
  *
  * @param {LogMetric} metric
  * @param {number} fromRow

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the worker, and in the primary for the primary's own metrics, on the application's event loop.
-// Captures the registries of a process as a source: a log and columns. Whatever takes long is done before the
-// capture, in slices.
+// Captures the registries of a process as a source: a log and columns. Everything that takes long is done in
+// slices before the capture.
 
 const { randomBytes } = require('node:crypto');
 const { viewOf } = require('../registry/metric-view');
@@ -48,30 +48,31 @@ class Source {
   /** @type {EarlyCopies | undefined} for a capture after asynchronous hooks */
   #copies = undefined;
   /**
-   * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. A
-   *   hook may remove metrics, and prom-client shows those, too
+   * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. If
+   *   a hook removes a metric, prom-client still shows it
    */
   #started = undefined;
   #ended = new EndedRows();
-  /** How many losses the log had when the metrics of ended rows were looked at last. */
+  /** How many losses the log had when the metrics of ended rows were last checked. */
   #seenLosses = 0;
 
   /**
    * @param {() => Iterable<any>} registries called at each capture
-   * @param {{keepsEnded?: boolean}} [options] whether captures offer what rows had counted that have ended,
-   *   until asked() is told that the reader has it; default true
+   * @param {{keepsEnded?: boolean}} [options] whether captures offer the counts of ended rows until asked()
+   *   reports that the reader has them; default true
    */
   constructor(registries, { keepsEnded = true } = {}) {
     this.registries = registries;
     this.log = new SourceLog(keepsEnded ? view => this.#ended.follow(view) : undefined);
-    /** For how many milliseconds preparations have held the event loop so far. */
+    /** Milliseconds of the event loop's time that preparations have taken so far. */
     this.spent = 0;
   }
 
   /**
-   * The reader asks for a capture.
+   * To be called when the reader asks for a capture.
    *
-   * @param {unknown} saved the number of the last batch of ended rows that it has, from a message
+   * @param {unknown} saved the number of the last batch of ended rows that the reader has saved, from a
+   *   message
    */
   asked(saved) {
     for (const [name, rows] of this.#ended.asked(saved)) {
@@ -82,19 +83,19 @@ class Source {
 
   /**
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
-   * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
-   * hook. If asynchronous hooks must be waited for, the numbers that the other hooks have set are copied
-   * in that turn. Those of metrics without a hook are copied only if the program resets or removes them
-   * meanwhile: a later scrape may share the capture, and must have what was recorded before it.
+   * same turn as the hooks, like prom-client reads metrics, because a program may reset a metric right after
+   * its hook. If the capture must wait for asynchronous hooks, the numbers that the other hooks have set are
+   * copied in that turn. Numbers of metrics without a hook are copied only if the program resets or removes
+   * them meanwhile: a later scrape may share the capture, and must include what was recorded before it.
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
    * @param {object} [options]
    * @param {(ahead: BlocksAhead) => void} [options.onProgress] called when the log has grown or a block is
    *   ready
-   * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
-   *   were called that had to be waited for, by performance.now(); otherwise Infinity. What hooks have set
-   *   may be as old
+   * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when the
+   *   asynchronous hooks were called, by performance.now(), because their values may be that old; Infinity if
+   *   there were none
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
   async prepare(timeout, { onProgress, capture } = {}) {
@@ -102,7 +103,7 @@ class Source {
     const ahead = capture && new BlocksAhead();
     this.#ended.close();
     await this.#inSlices(this.#preparation(this.#views(), ahead, onProgress));
-    // Otherwise the capture would add to what the last slice holds the loop.
+    // Otherwise the capture would run in the same turn as the last slice, and block the loop for longer.
     await turn();
     const started = this.#metricsByRegistry();
     const hooksBegan = performance.now();
@@ -114,7 +115,7 @@ class Source {
       const current = this.#views();
       await this.#inSlices(this.#encodeChanged(current, false));
       if (ahead === undefined || capture === undefined) return undefined;
-      // What the hooks have added.
+      // Extends the log by what the hooks have added.
       await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
     } finally {
       copies.end();
@@ -153,7 +154,7 @@ class Source {
    * @param {number} timeout milliseconds
    */
   #runHooks(metrics, timeout) {
-    // The hook of a metric that is in two registries runs once.
+    // The hook of a metric that is in two registries runs only once.
     const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
       viewOf(metric) === undefined ? this.#customMetrics.hookOf(metric) : metric,
     );
@@ -171,7 +172,7 @@ class Source {
       return { view, hasHook: typeof metric.collect === 'function' };
     });
     const copies = new EarlyCopies(metrics, view => this.#extrasOf(view, true));
-    // Those before it are in no copy.
+    // Batches up to this number are in no copy.
     copies.closedBatch = this.#ended.close();
     return copies;
   }
@@ -183,7 +184,7 @@ class Source {
    * @returns {Generator<void>} yields where a slice may end
    */
   *#preparation(views, ahead, onProgress) {
-    // First, because it renumbers rows.
+    // Compaction comes first, because it renumbers rows.
     yield* compactionSteps(views);
     yield* this.#encodeChanged(views, true);
     if (ahead === undefined) return;
@@ -196,7 +197,7 @@ class Source {
     const { length } = views.filter(({ ended }) => ended === undefined);
     if (this.log.isMostlyGone(length)) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
-    // What was observed meanwhile would be left to the capture.
+    // Encodes what was observed meanwhile; otherwise the capture would have to.
     yield* this.#encodeBuckets(views, false);
   }
 
@@ -222,8 +223,8 @@ class Source {
   }
 
   /**
-   * Encodes the current state, synchronously; the log has what it refers to. The chunks refer to the tables'
-   * memory: they are valid until the next number is recorded.
+   * Encodes the current state, synchronously. The log contains the label sets that it refers to. The chunks
+   * refer to the tables' memory: they are valid until the next number is recorded.
    *
    * @param {number} workerId
    * @param {object} [options]
@@ -245,7 +246,7 @@ class Source {
         const view = viewOf(metric);
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
-          // Not spread into a new object, which takes V8 2 µs instead of 0.1.
+          // Not spread into a new object, because that takes V8 2 µs instead of 0.1.
           const { numbers, extras } = this.#numbersOf(view, isCurrent);
           entries.push({ defaults, view, numbers, extras });
           views.push(view);
@@ -277,13 +278,13 @@ class Source {
   }
 
   /**
-   * Adds entries of rows that have ended, with the default labels that their metrics have.
+   * Adds entries for ended rows, with the default labels of their metrics.
    *
    * @param {CaptureEntry[]} entries of all metrics
    */
   #addEnded(entries) {
-    // Last, because reading a metric may remove what has aged. If it is shown as it was when it was copied,
-    // the rows that have ended since follow in the next capture.
+    // Closed last, because reading a metric may remove expired rows. If a metric is shown from a copy, rows
+    // that have ended since the copy follow in the next capture.
     this.#ended.close(table => this.#copyOf(table) !== undefined);
     if (this.#ended.isEmpty) return;
     for (const { defaults, view } of [...entries]) {
@@ -293,8 +294,8 @@ class Source {
   }
 
   /**
-   * Begins another log if the reader of a message needs bytes that are not in memory any more. To be called
-   * before prepare(): the capture would have to encode the whole log.
+   * Starts another log if the reader of a message needs bytes that are not in memory any more. To be called
+   * before prepare(), because otherwise the capture would have to encode the whole log.
    *
    * @param {LogPosition | undefined} position what the reader has of the log, from a message
    * @returns {number} the position from which the reader needs it
@@ -307,8 +308,8 @@ class Source {
   }
 
   /**
-   * The same for a reader that gets it as one message: the columns, followed by the end of the log, as far as
-   * the reader does not have it.
+   * The same for a reader that gets one message: the columns, followed by the part of the log that the reader
+   * lacks.
    *
    * @param {number} workerId
    * @param {LogPosition | undefined} position what the reader has of the log, from a message
@@ -325,7 +326,7 @@ class Source {
 
   /**
    * @param {import('../series/series-table').SeriesTable} table
-   * @returns {ReturnType<EarlyCopies['of']>} undefined, too, if rows of the copy are offered as ended already
+   * @returns {ReturnType<EarlyCopies['of']>} also undefined if rows of the copy are already offered as ended
    */
   #copyOf(table) {
     const copies = this.#copies;
@@ -345,8 +346,8 @@ class Source {
 
   /**
    * @param {MetricView} view
-   * @param {boolean} isCurrent whether to encode digests that have changed since prepare(): what a hook
-   *   observes comes after that
+   * @param {boolean} isCurrent whether to encode digests that have changed since prepare(), because hooks run
+   *   later and may observe
    * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
    */
   #extrasOf(view, isCurrent) {
@@ -354,7 +355,7 @@ class Source {
     return { extras: this.#encodersOf(view).map(encoder => encoder.blockOf(view, isCurrent)) };
   }
 
-  /** Programs without native histograms load nothing of them. */
+  /** Loaded on first use: programs without native histograms do not need this file. */
   get #buckets() {
     const { BucketEncoder } = require('./bucket-encoder');
     return (this.#bucketEncoder ??= new BucketEncoder());
@@ -380,8 +381,8 @@ class Source {
   }
 
   /**
-   * Counts a failure. Each snapshot has the counts. The first one of a hook is reported, because the page
-   * shows the last values of its metric without a word.
+   * Counts a failure. Each snapshot contains the counts. The first failure of a hook is also reported as a
+   * warning, because the page silently shows the last values of its metric.
    *
    * @param {string} stage
    * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
@@ -398,7 +399,7 @@ class Source {
   /**
    * @param {any} registry
    * @param {any[]} metrics of the registry now
-   * @returns {any[]} the same, and those that were removed since the hooks were started
+   * @returns {any[]} the same, and those that were removed after the hooks were started
    */
   #withRemoved(registry, metrics) {
     const started = this.#started?.get(registry) ?? [];

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs with the aggregator; in a member of a cluster or group on its event loop. The registries of one
-// thread, as far as it has published them: its metrics and label sets from the log, its numbers in shared
-// memory. After the first record that is not valid, nothing more is read, and what was read before stays.
+// thread, as far as it has published them: its metrics and label sets come from the log, its numbers from
+// shared memory. After the first invalid record nothing more is read, and what was read before stays.
 
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
@@ -11,7 +11,7 @@ const RECORD = require('./log-records');
 const { debug } = require('../options/debug-log');
 
 /**
- * Where the records that need memory have its number.
+ * The position of the memory's number in records that refer to memory.
  *
  * @type {Record<number, number>}
  */
@@ -21,7 +21,7 @@ const MEMORY_AT = { [RECORD.PAGE]: 2, [RECORD.OVERFLOW]: 1, [RECORD.DIGESTS]: 1,
 const RECORDS_PER_STEP = 128;
 
 /**
- * `defaults` has the default labels as pairs.
+ * `defaults`: the default labels as pairs.
  *
  * @typedef {{[DEFAULT_LABELS]: Record<string, string>, defaults: [string, string][],
  *   getMetricsAsArray: () => any[]}} MirrorRegistry
@@ -39,8 +39,8 @@ const RECORDS_PER_STEP = 128;
  * @typedef {object} MirrorEntry
  * @property {number} registry
  * @property {MirrorMetric | MirrorCustomMetric} metric
- * @property {unknown} [replaces] number of the metric that is shown until the thread has published all of
- *   this one, and has dropped that one
+ * @property {unknown} [replaces] number of the previous metric, which is shown until the thread has published
+ *   this one completely and has dropped the previous one
  */
 
 /**
@@ -58,7 +58,7 @@ class ThreadMirror {
   #log = new LogReader();
   #hookOf;
   #onEnded;
-  /** @type {Map<number, SharedArrayBuffer>} by number: the one that was used last, and later ones */
+  /** @type {Map<number, SharedArrayBuffer>} by number: the last one that was used, and later ones */
   #memories = new Map();
   /** @type {Map<number, MirrorRegistry>} */
   #registries = new Map();
@@ -124,12 +124,13 @@ class ThreadMirror {
 
   /**
    * @param {number} number
-   * @returns {boolean} false if its message, which may come a moment after the record, is not there yet
+   * @returns {boolean} false if the message with the memory has not arrived yet: it may come a moment after
+   *   the record
    */
   #hasMemory(number) {
-    // The thread has sent the next one, and sends this one again if it needs it once more.
+    // The thread has already sent the next memory, and sends an earlier one again if it is needed.
     for (const earlier of this.#memories.keys()) {
-      // They are in order. Walking through all of them at each record would take long.
+      // They are in order, so the loop stops early: checking all of them for each record would take long.
       if (!(earlier < number)) break;
       this.#memories.delete(earlier);
     }

@@ -2,7 +2,7 @@
 
 // Runs with the aggregator. Caches the text of a family. Most series of a large page do not change from one
 // scrape to the next, so only changed rows are formatted again, and the text between them is copied in one
-// go.
+// piece.
 
 const { widthOf } = require('../series/layouts');
 const { PIECE_CHARACTERS, takesLong } = require('../exposition/text-format');
@@ -27,11 +27,11 @@ const NO_ENDS = new Uint32Array(0);
 const NO_NUMBERS = new Float64Array(0);
 
 class CachedText {
-  /** What the text depends on, apart from the values of its rows; '' if nothing is cached. */
+  /** A key of everything that the text depends on, except its rows' values; '' if nothing is cached. */
   #key = '';
   /**
-   * With this many rows the text of this key was not ASCII, so it cannot be cached: a character is not always
-   * one byte.
+   * With this number of rows, the text of this key was not ASCII. Such text cannot be cached, because
+   * positions in bytes and in characters differ.
    */
   #nonAsciiRowCount = Infinity;
   #bytes = NO_BYTES;
@@ -186,7 +186,7 @@ class CachedText {
    */
   #reserve(count, width) {
     if (this.#rows.length < count) {
-      // A little more, because series are added one by one.
+      // With spare capacity, because series are added one by one.
       const capacity = count + (count >> 2);
       this.#rows = larger(this.#rows, new Int32Array(capacity));
       this.#ends = larger(this.#ends, new Uint32Array(capacity));
@@ -200,7 +200,7 @@ class CachedText {
    * @param {number} count rows
    */
   #save(written, count) {
-    // A little more, because numbers become longer.
+    // With spare capacity, because numbers become longer.
     if (this.#bytes.length < written.length)
       this.#bytes = Buffer.allocUnsafeSlow(written.length + (written.length >> 4));
     written.copy(this.#bytes);
@@ -209,7 +209,7 @@ class CachedText {
 }
 
 /**
- * What the text depends on, apart from the rows and their numbers.
+ * Returns a key of everything that the text depends on, except the rows and their numbers.
  *
  * @param {Family} family
  * @param {Required<Format>} format

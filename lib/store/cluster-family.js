@@ -1,8 +1,7 @@
 'use strict';
 
 // One metric family of the whole cluster. Its rows persist: a series is added once, and after that a scrape
-// only moves numbers. Each scrape lists the sources to merge, one metric of one worker each, and merges
-// them.
+// only adds up numbers. Each scrape lists the sources to merge; a source is one metric of one worker.
 
 const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
@@ -36,18 +35,18 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
  * @property {readonly Float64Array[]} pages the numbers by row; counts of buckets not cumulative
  * @property {number} pageShift each page has 2 to the power of this rows
- * @property {import('../series/row-starts').Starts | undefined} starts undefined if its numbers do not count,
- *   or count in the rows of another source
+ * @property {import('../series/row-starts').Starts | undefined} starts undefined if its numbers have no
+ *   start, or another source has the start
  * @property {import('../source/extras').RowExtras} extras
- * @property {import('../source/extras').Ended} [ended] if these rows have ended in a process that lives
+ * @property {import('../source/extras').Ended} [ended] if these rows have ended while their process lives
  */
 
-/** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */
+/** @typedef {[name: string, value: string | undefined]} Label undefined if the label set lacks it */
 
 /** @typedef {import('./row-map').RowMap} RowMap */
 /** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
-/** Programs without native histograms load nothing of them. */
+/** Loaded on first use: programs without native histograms do not need this file. */
 const bucketsClass = () => require('./family-buckets').FamilyBuckets;
 
 class ClusterFamily {
@@ -59,7 +58,7 @@ class ClusterFamily {
   #endings = [];
   /** @type {Source[]} of retired totals in the last merge */
   #ended = [];
-  /** @type {Float64Array | undefined} by row, once somebody has asked */
+  /** @type {Float64Array | undefined} by row, computed at the first request */
   #starts = undefined;
   #scrape = 0;
   #mergedAt = 0;
@@ -71,7 +70,7 @@ class ClusterFamily {
 
   /**
    * @param {import('../source/log-decoder').Definition} definition
-   * @param {(reason: string) => void} onLeftOut called for each source of which label sets are left out
+   * @param {(reason: string) => void} onLeftOut called for each source with label sets that are left out
    */
   constructor(definition, onLeftOut) {
     this.definition = definition;
@@ -109,7 +108,7 @@ class ClusterFamily {
     this.sources.push(source);
   }
 
-  /** The retired totals have some of this family. */
+  /** To be called if the retired totals include this family. */
   addRetired() {
     this.#hasRetired = true;
   }
@@ -123,7 +122,7 @@ class ClusterFamily {
    * Merges the sources of a scrape.
    *
    * @param {string} rule name of a built-in aggregator
-   * @param {import('./family-retired').Retiring} [retiring] if there may be something that has ended
+   * @param {import('./family-retired').Retiring} [retiring] if there may be ended rows or dead workers
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, retiring) {
@@ -149,7 +148,7 @@ class ClusterFamily {
     if (this.#buckets !== undefined) yield* this.#buckets.merge(totals.order, rule);
   }
 
-  /** Drops the rows that were not in the last scrape, once they are more than half. */
+  /** If more than half of the rows were not in the last scrape, drops these. */
   compactIfSparse() {
     if (this.rows.count < COMPACT_FROM_ROWS) return;
     const isMerged = this.#mergedAt === this.#scrape;
@@ -197,8 +196,8 @@ class ClusterFamily {
 
   /**
    * @param {number} row
-   * @returns {number} when the oldest of all that is in its sum began to count, seconds since 1970; 0 if that
-   *   is unknown
+   * @returns {number} when the oldest part of its sum started to count, seconds since 1970; 0 if that is
+   *   unknown
    */
   startAt(row) {
     this.#starts ??= oldestStarts([...this.sources, ...this.#ended], this.rows.count);
@@ -221,7 +220,7 @@ class ClusterFamily {
   /** @param {number} row of a custom metric object */
   #nameOf(row) {
     const own = this.rows.labelOf(row, NAME_LABEL);
-    // An application may use the label itself.
+    // An application may use this label name for other values.
     return own !== undefined && isValidMetricName(own) ? own : undefined;
   }
 
@@ -243,8 +242,8 @@ class ClusterFamily {
   }
 
   /**
-   * Looks up the family's row for each row of a source that has none yet. Label sets that are too long have
-   * none: from now on the source is without them.
+   * Looks up the family's row for each row of a source that was not translated yet. Label sets that are too
+   * long get no row and are dropped from the source.
    *
    * @param {Source} source
    */
@@ -279,8 +278,8 @@ class ClusterFamily {
   }
 
   /**
-   * The page has a sample for each row and bound (or quantile): bounds that differ from worker to worker
-   * could make it much larger than all that was sent.
+   * Checks the size of the page, which has a sample for each row and bound (or quantile). Bounds that differ
+   * from worker to worker could make it much larger than all snapshots together.
    *
    * @param {Source[]} sources
    * @throws {RangeError}

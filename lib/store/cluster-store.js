@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs with the aggregator, in its thread or in place; no files, timers or messages. The numbers of the whole
-// cluster: each worker's newest columns, the memory of this process's threads, the retired totals of what has
-// ended, and the families in which all are merged.
+// cluster: each worker's newest columns, the memory of this process's threads, the retired totals, and the
+// families in which all of these are merged.
 
 const { WorkerSeries, jsonSource } = require('./worker-series');
 const { ThreadSeries } = require('./thread-series');
@@ -17,8 +17,8 @@ const { debug } = require('../options/debug-log');
 
 const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 
-// Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was
-// replaced.
+// How many ids of dead workers are remembered, so that a worker is not added to the totals again after a
+// thread was replaced.
 const REMEMBERED_DEATHS = 4096;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
@@ -41,11 +41,11 @@ class ClusterStore {
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
-  /** @type {Source[]} rows that have ended in a process that lives, and are in no totals yet */
+  /** @type {Source[]} ended rows of live processes that are not in the totals yet */
   #endings = [];
   /**
    * @type {Map<string, {taken: number, saved: number}>} by incarnation of a process: the last batch of ended
-   *   rows that was taken, and the last one that is part of saved totals
+   *   rows that was taken over, and the last one that is part of saved totals
    */
   #batches = new Map();
   /** How many rows the totals had when they were saved. */
@@ -79,7 +79,7 @@ class ClusterStore {
 
   /**
    * @param {number} workerId
-   * @returns {boolean} whether the worker was retired; nothing of it is applied any more
+   * @returns {boolean} whether the worker was retired: later snapshots of it are ignored
    */
   isClosed(workerId) {
     return this.#closed.has(workerId);
@@ -113,13 +113,13 @@ class ClusterStore {
   /** Failures, and the age of the numbers. */
   state() {
     const workers = this.#all;
-    // A kind that is shown by name is so after its worker's death, too: the common count must not fall.
+    // A kind that is shown by name must stay so after its worker's death: otherwise the sum would fall.
     for (const worker of workers)
       for (const [stage, name] of worker.failures) this.#retiredFailures.add(stage, name, 0);
     const ofWorkers = [...this.#retiredFailures.entries, ...workers.flatMap(worker => worker.failures)];
     const failures = new FailureCounts([...this.#ownFailures.entries, ...ofWorkers]).entries;
     return {
-      // Those that no worker has any more have a count of 0.
+      // Kinds that no worker has any more have a count of 0.
       failures: failures.flatMap(([stage, metric, count]) => (count > 0 ? { stage, metric, count } : [])),
       conflicts: this.conflicts,
       oldestCapture:
@@ -134,8 +134,8 @@ class ClusterStore {
    * @param {number} workerId
    * @param {Buffer} buffer
    * @param {import('./worker-series').ReadLog} [readLog]
-   * @throws {import('../source/byte-buffers').SnapshotError} if it is invalid or does not fit; the worker's
-   *   earlier numbers stay then
+   * @throws {import('../source/byte-buffers').SnapshotError} if the bytes are invalid or do not fit; the
+   *   worker's earlier numbers then stay
    */
   apply(workerId, buffer, readLog) {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
@@ -145,8 +145,8 @@ class ClusterStore {
   }
 
   /**
-   * Takes the batches of ended rows that were not taken before. A process offers each of them until it hears
-   * that it is part of saved totals.
+   * Takes over the batches of ended rows that are new. A process offers a batch until it learns that the
+   * batch is part of saved totals.
    *
    * @param {WorkerSeries | ThreadSeries} series
    */
@@ -168,12 +168,12 @@ class ClusterStore {
   #noteBatches(incarnation, batches) {
     this.#batches.delete(incarnation);
     this.#batches.set(incarnation, batches);
-    // Processes that live offer batches again and again.
+    // Live processes repeat their batches, so the oldest entries belong to dead ones.
     if (this.#batches.size > REMEMBERED_DEATHS)
       this.#batches.delete(/** @type {string} */ (this.#batches.keys().next().value));
   }
 
-  /** Adds all rows that have ended to the totals, whoever else has them. */
+  /** Adds all ended rows to the totals, whether or not others have their label sets. */
   #foldAll() {
     for (const ending of this.#endings.splice(0)) this.#fold(ending);
   }
@@ -198,7 +198,7 @@ class ClusterStore {
     }
   }
 
-  /** @returns {[workerId: number, batch: number][]} the last batch of each that is part of saved totals */
+  /** @returns {[workerId: number, batch: number][]} the last batch of each worker in the saved totals */
   get savedBatches() {
     return this.#all.flatMap(({ id, incarnation }) => {
       const saved = this.#batches.get(incarnation)?.saved ?? 0;
@@ -206,22 +206,22 @@ class ClusterStore {
     });
   }
 
-  /** Whether batches were taken, or rows of the totals were folded or have left, since these were saved. */
+  /** Whether batches were taken over, or rows of the totals folded or removed, since the last save. */
   get isUnsaved() {
     for (const { taken, saved } of this.#batches.values()) if (taken > saved) return true;
     return this.#retired.rowCounts !== this.#savedRows;
   }
 
-  /** The totals that were encoded last are where the next thread finds them. */
+  /** To be called when the last encoded totals are saved where the next thread will find them. */
   noteSaved() {
     for (const batches of this.#batches.values()) batches.saved = batches.taken;
     this.#savedRows = this.#retired.rowCounts;
   }
 
   /**
-   * Adds what a thread of this process has shared.
+   * Adds memory that a thread of this process shares.
    *
-   * @param {number} id the thread's, as that of a worker
+   * @param {number} id the thread's, like that of a worker
    * @param {import('./thread-series').ThreadParts} parts
    */
   share(id, parts) {
@@ -286,7 +286,7 @@ class ClusterStore {
     this.#ownFailures.add(stage, text);
   }
 
-  /** @param {number} workerId of a worker or thread that counts as if it had sent nothing, from now on */
+  /** @param {number} workerId of a worker or thread that from now on counts as having sent nothing */
   forget(workerId) {
     this.#workers.delete(workerId);
     this.#threads.delete(workerId);
@@ -296,8 +296,8 @@ class ClusterStore {
    * Adds a dead worker's last numbers to the retired totals, once.
    *
    * @param {number} workerId
-   * @param {boolean} [isReplaced] whether it is a thread that is shown with another id: its live rows are
-   *   there
+   * @param {boolean} [isReplaced] whether it is a thread that is now shown with another id, which includes
+   *   its live rows
    * @returns {boolean} whether something was added
    */
   retire(workerId, isReplaced = false) {
@@ -311,7 +311,7 @@ class ClusterStore {
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
     for (const source of lasting) this.#addToTotals(source, family => this.#retired.add(source, family));
-    // Its id is closed.
+    // No longer needed, because its id is closed.
     this.#batches.delete(worker.incarnation);
     return lasting.length > 0;
   }
@@ -332,8 +332,8 @@ class ClusterStore {
    * Merges the last numbers of all workers.
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
-   * @param {readonly number[]} [shown] ids of all workers that a page has shown. If a new thread has nothing
-   *   of one of them yet, nobody knows what that one has: no folded row leaves
+   * @param {readonly number[]} [shown] ids of all workers that a page has shown. If a new thread lacks one of
+   *   them, its label sets are unknown, so no folded row is removed
    * @returns {Generator<void, MergedFamily[]>} yields where a slice may end
    */
   *merge(custom, shown = []) {
@@ -352,14 +352,14 @@ class ClusterStore {
           merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
         } else if (Object.hasOwn(STARTS, aggregator)) {
           yield* family.merge(aggregator, retiring);
-          // All that it had may just have left.
+          // Its last rows may just have been removed.
           if (family.sources.length > 0 || !family.hasNoRows) merged.push({ view: family.view() });
         } else if (aggregator !== 'omit') {
-          // Old code in the primary and new code in a worker, for example.
+          // For example, if the primary runs older code than a worker.
           this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
         }
       } catch (error) {
-        // Numbers beyond what memory can hold, for example. This costs the metric and not the page.
+        // For example, there may be not enough memory. Only the metric is left out, not the page.
         this.countFailure('merge', name, error);
       }
     }
@@ -412,7 +412,7 @@ class ClusterStore {
   }
 
   /**
-   * @param {boolean} isComplete whether the live sources are all that there are
+   * @param {boolean} isComplete whether all live sources are known
    * @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape
    */
   #gather(isComplete) {
@@ -446,7 +446,7 @@ class ClusterStore {
 
   /**
    * @param {Map<string, ClusterFamily>} byName the families of this scrape
-   * @param {boolean} isComplete whether what is in none of them can leave
+   * @param {boolean} isComplete whether folded rows that are in none of them can be removed
    */
   #gatherFolded(byName, isComplete) {
     /** @param {Source['definition']} definition */
@@ -468,8 +468,8 @@ class ClusterStore {
   }
 
   /**
-   * Drops what the last scrape did not contain. Not at the end of that scrape, because its families are still
-   * written.
+   * Drops families that the last scrape did not contain. This cannot be done at the end of a scrape, because
+   * its families are written after that.
    */
   #tidy() {
     for (const [key, family] of this.#families) {
@@ -483,7 +483,8 @@ class ClusterStore {
    * @returns {ClusterFamily}
    */
   #familyOf(definition) {
-    // The layout differs from the type if the samples of a custom metric object do not fit its type.
+    // The layout is part of the key: it differs from the type if the samples of a custom metric object do not
+    // fit its type.
     const key = `${definition.layout.kind} ${definition.type} ${definition.name}`;
     let family = this.#families.get(key);
     if (family === undefined) {
@@ -498,7 +499,7 @@ class ClusterStore {
   /** @param {number} workerId */
   #close(workerId) {
     this.#closed.add(workerId);
-    // Ids only rise, so the oldest ones are those that will not come up again.
+    // Ids only rise, so the oldest ones will not appear again.
     if (this.#closed.size > REMEMBERED_DEATHS)
       this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
   }

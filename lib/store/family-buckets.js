@@ -39,7 +39,7 @@ class FamilyBuckets {
     return this.#merged[row]?.buckets;
   }
 
-  /** What the page has of a row. */
+  /** The buckets of a row on the page. */
   shown = (/** @type {number} */ row) => this.of(row) ?? NO_BUCKETS;
 
   /**
@@ -82,14 +82,15 @@ class FamilyBuckets {
     const all = contributions.flatMap(each => each.buckets.read(each.row) ?? []);
     if (all.length === 0) return;
     const sum = mergeBuckets(all);
-    // Only a hostile worker has counted more. It is not exact, and servers refuse a page whose counts differ.
+    // Only a hostile worker counts more. Such a sum is inexact, and servers refuse a page whose counts
+    // differ.
     this.#merged[row] = { key, buckets: countOf(sum) <= Number.MAX_SAFE_INTEGER ? sum : NO_BUCKETS };
   }
 }
 
 /**
  * @param {{workerId: number, row: number, buckets: SourceBuckets}[]} contributions
- * @returns {number[] | undefined} the same only if nothing has changed; undefined if that is not known
+ * @returns {number[] | undefined} equal only if nothing has changed; undefined if that is not known
  */
 function keyOf(contributions) {
   /** @type {number[]} */

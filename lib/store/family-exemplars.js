@@ -57,8 +57,8 @@ function newestExemplars(sources, marks, width) {
  * at the first call.
  *
  * @param {readonly Source[]} all of a family
- * @returns {(row: number) => Exemplar[]} the newest ones of a row, the oldest first: no more than the source
- *   with most has, or MOST_OF_ROW
+ * @returns {(row: number) => Exemplar[]} the newest ones of a row, oldest first: at most MOST_OF_ROW, or as
+ *   many as the source with most of them has
  */
 function nativeExemplarReader(all) {
   const sources = all.filter(({ extras }) => extras.exemplars !== undefined);

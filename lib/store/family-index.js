@@ -1,15 +1,15 @@
 'use strict';
 
-// The label sets of a family, with a row number each. A label set is a list of integers: one for each of its
-// label names, and one for the value. Labels that a series does not have take no memory, so a family whose
-// label names differ from series to series costs no more than another one.
+// The label sets of a family, each with a row number. A label set is a list of pairs of integers, one for the
+// label name and one for the value. Labels that a series lacks take no memory, even if label names differ
+// from series to series.
 
 const { grown } = require('../series/row-array');
 
 /** @typedef {number} LabelNumber numbers the label names of a family */
 
-// Most families have one row, and that without labels: nothing is allocated for it. V8 allocates an array of
-// up to 64 bytes with its object.
+// Most families have a single row without labels, for which nothing is allocated. V8 allocates an array of up
+// to 64 bytes together with its object.
 const NOTHING = new Int32Array(0);
 const FIRST_ROWS = 4;
 const FIRST_PAIRS = 16;
@@ -37,14 +37,14 @@ class FamilyIndex {
   constructor() {
     /** @type {string[]} label names */
     this.names = [];
-    /** @type {string[][]} by label: the text of each value; that of 0 is never read */
+    /** @type {string[][]} by label: the text of each value; index 0 is never read */
     this.values = [];
     this.rowCount = 0;
   }
 
   /**
    * @param {string} name
-   * @returns {LabelNumber} of a label name, a new one if need be
+   * @returns {LabelNumber} of a label name; a new one if needed
    */
   labelOf(name) {
     this.#labels ??= new Map();
@@ -70,7 +70,7 @@ class FamilyIndex {
   /**
    * @param {LabelNumber} label
    * @param {string} text
-   * @returns {number} the integer of a value, a new one if need be
+   * @returns {number} the integer of a value; a new one if needed
    */
   idOf(label, text) {
     const ids = this.#ids[label];
@@ -104,7 +104,7 @@ class FamilyIndex {
     return true;
   }
 
-  /** @returns {number} the row of the label set, a new one if need be */
+  /** @returns {number} the row of the label set; a new one if needed */
   row() {
     const set = this.#set;
     let sum = 0;
@@ -166,7 +166,7 @@ class FamilyIndex {
    */
   #add(hash, slot) {
     const row = this.rowCount++;
-    // Its end and its hash are 0, as those in a new array.
+    // Its end and its hash are 0, as in a new array, so nothing is written.
     if (row === 0 && this.#set.length === 0) return row;
     if (row >= this.#ends.length) {
       this.#ends = grown(this.#ends, Math.max(row + 1, FIRST_ROWS));

@@ -1,11 +1,11 @@
 'use strict';
 
-// Runs with the aggregator. What has ended in one family, in a merge: what is left of it, and what leaves
-// before the page is written.
+// Runs with the aggregator. Decides in a merge which totals of ended rows and dead sources a family keeps,
+// and which ones are removed before the page is written.
 //
-// Totals of dead sources are as old as the last source that had their label set, and leave after
-// `retiredMaxAge`. Those of a metric with `maxIdleSeconds` are as old as that source's death. When they have
-// reached that age, they are folded. Folded rows leave at once when nobody else has their label set.
+// The age of a dead source's totals counts from when any source last had their label set; they are removed
+// after `retiredMaxAge`. For a metric with `maxIdleSeconds`, the age counts from the source's death, and
+// totals that reach it are folded. Folded rows are removed as soon as no source has their label set.
 
 const { liveRows } = require('./source-rows');
 const { DROPPED } = require('./retired-totals');
@@ -14,7 +14,7 @@ const ROWS_PER_STEP = 8192;
 
 /** A live source has the label set. */
 const LIVE = 1;
-/** What a dead source had counted is kept. */
+/** The counts of a dead source are kept. */
 const DEAD = 2;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
@@ -26,8 +26,9 @@ const DEAD = 2;
  * @property {import('./retired-source').RetiredSource} retired
  * @property {(ending: Source) => void} fold adds rows that have ended to the folded totals
  * @property {number} now milliseconds, by the store's clock
- * @property {number} maxAge milliseconds that totals of dead sources stay if nobody has their label set
- * @property {boolean} isComplete whether the live sources are all that there are. A new thread may lack some
+ * @property {number} maxAge milliseconds for which totals of dead sources stay if no source has their label
+ *   set
+ * @property {boolean} isComplete whether all live sources are known: a new thread may lack some
  */
 
 /**
@@ -55,7 +56,7 @@ function* settle(family, endings, retiring) {
   yield* keepDead(family, dead, state, retiring);
   for (const ending of rest) {
     const { rows } = ending.rows;
-    // Most label sets are in one process: their rows need not become totals first.
+    // Most label sets are in only one process: their rows are dropped without becoming totals first.
     ending.order = rowsOf(ending).filter(row => state[rows[row]] !== 0);
     if (ending.order.length > 0) fold(ending);
     yield;
@@ -64,7 +65,7 @@ function* settle(family, endings, retiring) {
   for (const totals of retired.totalsIn(definition)) {
     if (totals.isFolded && isComplete) yield* dropAbsent(family, totals, state);
     if (totals.isEmpty) continue;
-    // Some may be new.
+    // Read again, because fold() may have added rows.
     const rows = totals.familyRows(family);
     for (const source of totals.sources()) {
       if (totals.isFolded && !isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
@@ -108,7 +109,7 @@ function* keepDead(family, dead, state, { retired, now, maxAge, isComplete }) {
 /**
  * @param {ClusterFamily} family
  * @param {RetiredTotals[]} dead
- * @returns {Float64Array} by row of the family: when a source with it was seen last
+ * @returns {Float64Array} by row of the family: when a source with it was last seen
  */
 function newestOf(family, dead) {
   const newest = new Float64Array(family.rows.count);

@@ -3,14 +3,14 @@
 // The label sets of one family: a row number for each, and its labels as text. A row stays as long as a
 // worker or the retired totals have it.
 //
-// A surrogate without its pair has no form in UTF-8: it becomes U+FFFD. Label values that differ in such
-// characters only are one value (toWellFormed), else their series would be on the page twice.
+// An unpaired surrogate cannot be encoded in UTF-8 and becomes U+FFFD. Label values that differ only in such
+// characters are one value (toWellFormed); otherwise the page would show their series twice.
 
 const { FamilyIndex } = require('./family-index');
 const { labelsText } = require('../exposition/label-text');
 const { NAME_LABEL, UNMAPPED } = require('./row-map');
 
-// Far more than labels need. Escaping so many characters takes up to 0.1 s, and each row has its own text.
+// Far more than labels need. Escaping this many characters takes up to 0.1 s, and each row has its own text.
 const MAX_LABELS_CHARACTERS = 2 ** 20;
 
 /** @typedef {import('../exposition/label-text').LabelPair} LabelPair */
@@ -19,8 +19,8 @@ let nextGeneration = 0;
 
 class FamilyRows {
   /**
-   * @type {(string | undefined)[]} by row; has its first element, because V8 makes space for 17 when one is
-   *   added
+   * @type {(string | undefined)[]} by row; created with one element, because V8 reserves space for 17 when an
+   *   element is added to an empty array
    */
   #texts = [undefined];
 
@@ -112,7 +112,7 @@ class FamilyRows {
     /** @type {[string, string][]} */
     const labels = [];
     index.eachLabel(row, (label, id) => labels.push([index.names[label], index.values[label][id]]));
-    // Not by assignment: a label may be called __proto__.
+    // Not by assignment, because a label may be called __proto__.
     return Object.fromEntries(labels);
   }
 

@@ -1,14 +1,14 @@
 'use strict';
 
-// Runs with the aggregator. When the rows of a family began to count: as early as the oldest number in their
-// sums, so it does not become later as long as that number is in them.
+// Runs with the aggregator. Finds when the rows of a family started to count: the start of the oldest number
+// in each sum. So a start does not become later as long as that number is part of the sum.
 
 const { UNKNOWN, startOf } = require('../series/row-starts');
 
 /**
  * @param {import('./cluster-family').Source[]} sources whose rows are translated
  * @param {number} rowCount of the family
- * @returns {Float64Array} by row of the family, seconds since 1970; UNKNOWN if that of one source is
+ * @returns {Float64Array} by row of the family, seconds since 1970; UNKNOWN if that of any source is
  */
 function oldestStarts(sources, rowCount) {
   const counting = sources.filter(({ starts }) => starts !== undefined);

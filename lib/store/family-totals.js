@@ -9,7 +9,7 @@ const { VALUE_LAYOUT, kindOf, widthOf, rulesOf, columnMap, isSame, combined } = 
 
 const ROWS_PER_STEP = 8192;
 
-// Hundreds of families are created at once.
+// Shared, because hundreds of families are created at once.
 const NO_ROWS = new Int32Array(0);
 const NO_NUMBERS = new Float64Array(0);
 /** The order of one row. */
@@ -180,8 +180,8 @@ class FamilyTotals {
   }
 
   /**
-   * Adds a source by another rule than the sum. These rules apply to values as they are exposed, so buckets
-   * are cumulated.
+   * Adds a source by a rule other than the sum. These rules apply to the values as exposed, so buckets are
+   * cumulative.
    *
    * @param {Source} source
    * @param {string} rule
@@ -232,7 +232,7 @@ class FamilyTotals {
   }
 
   /**
-   * Completes what addByRule() has added: divides averages, and undoes the cumulation of buckets.
+   * Completes what addByRule() has added: divides averages, and makes bucket counts non-cumulative again.
    *
    * @param {string} rule
    */

@@ -6,21 +6,21 @@ const { isValidLabelName } = require('../registry/names');
 const { beginningOf } = require('../options/thrown');
 const { SnapshotError } = require('../source/byte-buffers');
 
-// Far more than a metric needs. Each name that is in use takes some 300 bytes.
+// Far more than a metric needs. Each name takes some 300 bytes.
 const MAX_LABEL_NAMES = 10_000;
 const MAX_LABELS_OF_SAMPLE = 1000;
 
-// The longest name of a metric or a label. Each sample of a page has these names.
+// Maximum length of a metric's or label's name, because each sample of a page repeats them.
 const MAX_NAME_CHARACTERS = 10_000;
 
-// Metrics, samples and labels of one answer. Reading so many takes seconds.
+// Maximum number of metrics, samples and labels in one answer. Reading this many takes seconds.
 const MAX_PARTS = 2 ** 25;
 
 /** @typedef {import('./row-map').LabelSets} LabelSets */
 
 /**
- * Bounds the time that an answer takes. With the serialization `advanced`, a short message can have a list of
- * billions of holes, or one list in many places.
+ * Limits the time for reading an answer. With the serialization `advanced`, a short message can contain a
+ * list of billions of holes, or the same list many times.
  */
 class ReadBudget {
   #left;
@@ -32,7 +32,7 @@ class ReadBudget {
 
   /**
    * @param {number} parts to be read next
-   * @throws {SnapshotError} if they are too many, and from then on
+   * @throws {SnapshotError} if there are too many, and in each later call
    */
   spend(parts) {
     this.#left -= parts;
@@ -156,7 +156,7 @@ function isObject(value) {
 }
 
 /**
- * Whether it is a text or a list instead of an object with labels. A long one has millions of keys.
+ * Whether it is a text or a list instead of an object with labels: such a value may have millions of keys.
  *
  * @param {unknown} labels
  */

@@ -1,8 +1,8 @@
 'use strict';
 
 // Converts a metric in prom-client's JSON (from a worker with prom-client, or a custom metric object) to rows
-// and columns. Such an object may contain anything. Whatever cannot be read, or would make the page
-// unreadable, throws here, where it costs this metric only.
+// and columns. The JSON may contain anything. If something cannot be read, or would make the page unreadable,
+// reading throws here, where only this metric is lost.
 
 const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
 const { RowStarts, UNKNOWN } = require('../series/row-starts');
@@ -11,10 +11,10 @@ const { isValidMetricName } = require('../registry/names');
 const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
 const { NAME_LABEL } = require('./row-map');
 
-/** Programs without native histograms load nothing of them. */
+/** Loaded on first use: programs without native histograms do not need these files. */
 const natives = () => ({ ...require('../series/native-json'), ...require('../series/merged-buckets') });
 
-/** A number that the JSON of a row does not contain. */
+/** Stands for a number that is missing in the JSON of a row. */
 const MISSING = NaN;
 
 // A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
@@ -41,7 +41,7 @@ const SMALL_TABLE_CELLS = 4096;
  * @param {any} metric
  * @param {ReadBudget} [budget] of the answer that it is part of
  * @returns {JsonRows}
- * @throws {Error} if it is not a metric, or a part of it has no text or number
+ * @throws {Error} if it is not a metric, or a part of it cannot be converted to text or a number
  */
 function readJsonMetric(metric, budget = new ReadBudget()) {
   if (!isMetricName(metric?.name)) throw new TypeError('not a metric with a valid name');
@@ -137,7 +137,7 @@ function readHistogram(metric, samples, budget) {
     native = readNative(nativeHistograms, rows, budget);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    // The key may be another library's: what has been read of it has left rows.
+    // Another library may use the same key. Starts again, because reading it has already added rows.
     return readHistogram(classic, samples, budget);
   }
   const bounds = boundsOf(samples, bucketName, rowOf);
@@ -206,7 +206,7 @@ function readNative(histograms, rows, budget) {
 
 /**
  * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have
- * the same bounds, else ascending.
+ * the same bounds, otherwise ascending.
  *
  * @param {any[]} samples
  * @param {string} bucketName
@@ -306,7 +306,7 @@ function readValues(metric, samples, budget) {
 }
 
 /**
- * By kind: reads metrics whose samples are those of the kind.
+ * By kind: the function that reads metrics whose samples fit the kind.
  *
  * @type {Record<string, typeof readHistogram | undefined>}
  */

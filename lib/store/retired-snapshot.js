@@ -1,8 +1,8 @@
 'use strict';
 
-// The retired totals as an ordinary snapshot, in which they survive the aggregator thread. Folded totals are
-// there as rows that have ended. Which workers the totals include, the failures of these workers, and which
-// batches of ended rows of others, are metrics beside the totals.
+// Writes and reads the retired totals as an ordinary snapshot, in which they survive the aggregator thread.
+// Folded totals are written as ended rows. Three further metrics list the workers that the totals include,
+// the failures of these workers, and the batches of ended rows that the totals include.
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
@@ -13,17 +13,17 @@ const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 
-/** As the id of the worker. No worker has it. */
+/** Used as the worker's id. No worker has it. */
 const RETIRED_ID = 2 ** 32 - 1;
 
-// Totals are of other types.
+// Gauges, because totals never have this type.
 const WORKERS = { name: 'retired_workers', type: 'gauge', labelNames: ['id'] };
 const FAILURES = { name: 'retired_failures', type: 'gauge', labelNames: ['stage', 'metric'] };
 const BATCHES = { name: 'retired_batches', type: 'gauge', labelNames: ['incarnation'] };
 
 /** @typedef {import('../source/failure-counts').Failure} Failure */
 
-/** @typedef {{incarnation: string, taken: number}} TakenBatches the last one of a process */
+/** @typedef {{incarnation: string, taken: number}} TakenBatches the last batch of a process */
 
 /**
  * @param {RetiredSource} retired
@@ -55,7 +55,7 @@ function encodeRetired(retired, workers, failures, batches) {
 /**
  * @param {Source} source
  * @param {number} workerId
- * @returns {Buffer} all that it has, in memory of its own
+ * @returns {Buffer} the complete snapshot, in its own memory
  */
 function wholeSnapshot(source, workerId) {
   return joined(source.captureWithLog(workerId, undefined, { isLast: true }).chunks);
@@ -76,8 +76,8 @@ function metricOf({ name, type, labelNames }, rows) {
 }
 
 /**
- * Adds what an earlier thread has written. All rows count as seen now: the live workers that have them have
- * not answered yet.
+ * Adds the totals that an earlier thread has written. All rows count as seen now, because live workers that
+ * have them may not have answered yet.
  *
  * @param {Buffer} buffer in an ArrayBuffer of its own
  * @param {RetiredSource} retired

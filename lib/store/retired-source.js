@@ -1,9 +1,9 @@
 'use strict';
 
-// What has ended had counted: counters, histograms and summaries with the aggregator `sum`, added up. Of
-// workers and threads that have ended; and, in other tables, of rows that have ended in a process that lives:
-// these are folded, and stay only as long as anybody else has their label set. It is a source itself: it is
-// merged each time, and is written as an ordinary snapshot.
+// The retired totals: sums of counters, histograms and summaries with the aggregator `sum`. One set of tables
+// is for workers and threads that have ended. Another one is for folded rows, which have ended while their
+// process lives, and stay only as long as another source has their label set. The retired totals are
+// themselves a source, which is merged in each scrape and written as an ordinary snapshot.
 
 const { RetiredTotals } = require('./retired-totals');
 const { stretchesOf, liveRows } = require('./source-rows');
@@ -11,11 +11,11 @@ const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
 const { startOf } = require('../series/row-starts');
 
-// A row of a table has an integer for each label name. If rows have many names, most of which each of them
-// lacks, there is a table for each set of names.
+// A row of a table has an integer for each label name. If there are many names and each row lacks most of
+// them, each set of names gets its own table.
 const MANY_LABEL_NAMES = 64;
 
-// Workers have the same few, unless something makes up bounds or label names.
+// All workers need the same few tables, unless a program generates bounds or label names.
 const MAX_TABLES_OF_METRIC = 1000;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
@@ -25,7 +25,7 @@ const MAX_TABLES_OF_METRIC = 1000;
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 
 class RetiredSource {
-  /** @type {Map<string, Map<string, RetiredTotals>>} by name of the metric, then by all that it depends on */
+  /** @type {Map<string, Map<string, RetiredTotals>>} by metric, then by the rest of the definition */
   #metrics = new Map();
   #now;
 
@@ -67,7 +67,7 @@ class RetiredSource {
 
   /**
    * @param {Pick<Definition, 'name' | 'type' | 'layout'>} definition
-   * @returns {RetiredTotals[]} those of its family
+   * @returns {RetiredTotals[]} the totals of its family
    */
   totalsIn({ name, type, layout }) {
     return [...(this.#metrics.get(name)?.values() ?? [])].filter(
@@ -97,7 +97,7 @@ class RetiredSource {
         const digest = digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
         const start = starts && startOf(starts, row);
-        // Other sources may have made them coarser, and they must stay so when such a source is gone.
+        // Other sources may have lowered the resolution, which must stay low when such a source is gone.
         const shown = buckets && family?.bucketsOf(rows.rows[row]);
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
         const at = (row - first) * width;
@@ -114,8 +114,8 @@ class RetiredSource {
   }
 
   /**
-   * Adds rows that have ended in a process that lives. If the program has removed them, what dead sources had
-   * counted of their label sets is folded, too.
+   * Adds rows that have ended while their process lives. If the program has removed them, the totals of dead
+   * sources for their label sets are folded, too.
    *
    * @param {Source} source
    * @param {ClusterFamily} family to which its rows are translated
@@ -144,7 +144,7 @@ class RetiredSource {
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
    * @param {boolean} [isFolded]
-   * @returns {RetiredTotals} those of a metric, new ones if need be
+   * @returns {RetiredTotals} the totals of a metric; new ones if needed
    * @throws {RangeError} if the metric has too many tables
    */
   totalsOf(definition, labelNames, isFolded = false) {
@@ -201,8 +201,7 @@ class RetiredSource {
   }
 
   /**
-   * Drops the label sets that no source has had since a given time, and releases memory of rows that are
-   * gone.
+   * Drops the label sets that no source has had since a given time, and releases the memory of removed rows.
    *
    * @param {number} oldest by the same clock
    * @returns {Generator<void>} yields where a slice may end
@@ -215,7 +214,7 @@ class RetiredSource {
     this.#dropEmpty();
   }
 
-  /** @param {RetiredTotals} totals that nobody has any more */
+  /** @param {RetiredTotals} totals that are not needed any more */
   drop(totals) {
     const tables = this.#metrics.get(totals.definition.name) ?? new Map();
     for (const [key, each] of tables) if (each === totals) tables.delete(key);

@@ -1,7 +1,7 @@
 'use strict';
 
-// What ended sources had counted in one metric, by label sets: a table of totals, and the rounding errors of
-// its rows. A merge adds up both as it adds up any sources, so no sum falls by one ulp when a source ends.
+// The totals of ended sources for one metric, by label set: a table of sums, and a table of their rounding
+// errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
@@ -16,12 +16,12 @@ const { runThrough } = require('../event-loop/slices');
 /** In place of a worker's id. */
 const RETIRED = -1;
 
-/** When a row was seen that has been dropped. */
+/** Value of `lastSeen` for a dropped row. */
 const DROPPED = Infinity;
 
 const ROWS_PER_STEP = 64;
 
-/** How a snapshot tells folded totals from those of dead sources. */
+/** Marks folded totals in a snapshot, to distinguish them from those of dead sources. */
 const FOLDED = Object.freeze({ batch: 1, isRemoved: false });
 
 const NO_ROWS = new Int32Array(0);
@@ -35,16 +35,16 @@ let nextVersion = 1;
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 
 /**
- * What a row has besides numbers: when it began to count, seconds since 1970, undefined if others of its
- * source say that; its digest; its sparse buckets, and those that were on the last page. Other sources may
- * have made these coarser, and they must stay so when such a source is gone.
+ * What a row has besides numbers. `start`: when it started to count, seconds since 1970; undefined if another
+ * part of its source has that. `shown`: the sparse buckets on the last page. Other sources may have lowered
+ * their resolution, which must stay low when such a source is gone.
  *
  * @typedef {{start?: number, centroids?: Float64Array, buckets?: Buckets, shown?: Buckets}} RowExtras
  */
 
 /**
- * The digest of one row. It never changes: later observations become part of another one. So a capture that
- * has encoded it already sees that, and has each of them once.
+ * The digest of one row. It never changes: later observations create a new digest. So a capture recognises a
+ * digest that it has already encoded.
  */
 class RowDigest {
   /** @param {Float64Array} centroids */
@@ -73,25 +73,25 @@ class TotalsTable extends SeriesTable {
 class RetiredTotals {
   /** @type {RowDigest[]} by row */
   #digests = [];
-  /** @type {{buckets: Buckets, version: number}[]} by row; one never changes, like a digest */
+  /** @type {{buckets: Buckets, version: number}[]} by row; an element never changes, like a digest */
   #buckets = [];
   #bucketsByRow = {
     read: (/** @type {number} */ row) => this.#buckets[row]?.buckets,
     changesOf: (/** @type {number} */ row) => this.#buckets[row]?.version,
   };
-  /** @type {Float64Array | undefined} by row and column; undefined while there were none */
+  /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
   #errors = undefined;
   #rules;
   #source;
-  /** Of the family's rows to which all rows are translated; -1 for none. */
+  /** Generation of the family's rows to which all rows are translated; -1 for none. */
   #translatedTo = -1;
-  /** By row of a family: the row. Of the family's rows and the table's epoch that are named here. */
+  /** The row for each row of a family, valid for this generation of its rows and this epoch of the table. */
   #rowsInFamily = { rows: NO_ROWS, generation: -1, epoch: -1, rowCount: 0 };
 
   /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
-   * @param {boolean} [isFolded] whether they stay only as long as others have the label set
+   * @param {boolean} [isFolded] whether rows stay only as long as other sources have the label set
    */
   constructor(definition, labelNames, isFolded = false) {
     const { name, help, type, layout, windowed, maxIdleSeconds } = definition;
@@ -100,7 +100,7 @@ class RetiredTotals {
     this.#rules = rulesOf(layout);
     this.table = new TotalsTable(labelNames, widthOf(layout));
     this.table.starts = UNKNOWN;
-    /** @type {number[]} by row: when a source with it ended, or a live one had it last; DROPPED */
+    /** @type {number[]} by row: when a source with it ended, or a live source last had it; or DROPPED */
     this.lastSeen = [];
     const { isComputed, hasBuckets } = kindOf(layout);
     /** @type {any} */
@@ -114,7 +114,7 @@ class RetiredTotals {
     this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, ended, table, ...extras };
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
-      // Even if it was dropped: a compaction under way may have copied its digest before.
+      // Also for a row that was dropped, because a compaction under way may have copied its digest before.
       rowStarted: row => {
         this.#translatedTo = -1;
         this.#dropExtras(row);
@@ -123,12 +123,12 @@ class RetiredTotals {
     };
   }
 
-  /** @returns {boolean} whether nothing is left of what was added */
+  /** @returns {boolean} whether nothing is left */
   get isEmpty() {
     return this.table.liveCount + this.table.overflowCount === 0;
   }
 
-  /** @returns {MetricView[]} with that of the rounding errors if there are any */
+  /** @returns {MetricView[]} including the rounding errors, if there are any */
   get views() {
     if (this.#errors === undefined) return [this.view];
     const { rowCount, liveCount, order, orderLength, width } = this.table;
@@ -136,7 +136,7 @@ class RetiredTotals {
     return [this.view, { ...this.view, numbers, digestOf: undefined, buckets: undefined }];
   }
 
-  /** @returns {Source[]} the same as sources */
+  /** @returns {Source[]} the same, as sources */
   sources() {
     const hasDigests = kindOf(this.definition.layout).isComputed && !this.definition.windowed;
     const digestOf = (/** @type {number} */ row) => this.#digestOf(row);
@@ -149,7 +149,7 @@ class RetiredTotals {
 
   /**
    * @param {ClusterFamily} family
-   * @returns {Int32Array} by row: that of the family
+   * @returns {Int32Array} by row: the family's row
    */
   familyRows(family) {
     const { generation } = family.rows;
@@ -191,7 +191,7 @@ class RetiredTotals {
    *
    * @param {Record<string, string>} labels
    * @param {Float64Array} columns
-   * @param {number} at where those of the row are
+   * @param {number} at position of the row's numbers
    * @param {RowExtras} extras
    * @param {number} now milliseconds, by a clock that never jumps
    * @returns {number} the row of the totals
@@ -204,7 +204,7 @@ class RetiredTotals {
   }
 
   /**
-   * The same without a look-up of the label set if the totals have it.
+   * The same, without looking up the label set if the totals already have it.
    *
    * @param {ClusterFamily} family to which the source's rows are translated
    * @param {Source} source
@@ -272,7 +272,7 @@ class RetiredTotals {
     const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
     if (isMerged) this.#addDigest(row, centroids);
     if (buckets !== undefined) {
-      // Programs without native histograms load nothing of them.
+      // Loaded on first use: programs without native histograms do not need this file.
       const { mergeBuckets, coarsened } = require('../series/merged-buckets');
       const before = this.#buckets[row]?.buckets;
       const total = before === undefined ? buckets : mergeBuckets([before, buckets]);
@@ -319,8 +319,8 @@ class RetiredTotals {
   }
 
   /**
-   * The rounding errors as the numbers of the table's rows. A merge combines both by the rule of each column:
-   * what is not added up is the same in both.
+   * The rounding errors, laid out like the numbers of the table. A merge combines both by the rule of each
+   * column, so columns that are not added up have the same values in both.
    *
    * @returns {Float64Array}
    */
@@ -343,12 +343,12 @@ class RetiredTotals {
     const present = this.#digestOf(row).centroids;
     const merged = present.length === 0 ? centroids.slice() : mergeDigests([present, centroids]);
     this.#digests[row] = new RowDigest(merged);
-    // A digest that was encoded has been replaced.
+    // An encoded digest has been replaced, so captures must read it again.
     this.table.generation++;
   }
 
   /**
-   * Drops the rows that were not seen since.
+   * Drops the rows that were not seen since a given time.
    *
    * @param {number} oldest
    * @returns {Generator<void>} yields where a slice may end
@@ -405,7 +405,7 @@ class RetiredTotals {
 /**
  * @param {Float64Array | undefined} numbers
  * @param {number} length
- * @returns {Float64Array} the same, or a copy with space for so many
+ * @returns {Float64Array} the same, or a longer copy
  */
 function withSpace(numbers, length) {
   if (numbers !== undefined && numbers.length >= length) return numbers;

@@ -36,7 +36,8 @@ class RowMap {
   #sets;
   #defaults;
   /**
-   * @type {(Int32Array | undefined)[]} by label: the family's integer by the source's; 0 if not looked up yet
+   * @type {(Int32Array | undefined)[]} by label: the family's integer for each integer of the source; 0 if
+   *   not looked up yet
    */
   #ids = [];
   /** @type {number[]} the family's number of each label */
@@ -54,7 +55,7 @@ class RowMap {
   /**
    * Makes space for more rows.
    *
-   * @param {LabelSets} sets those of the rows that there were, and of new ones
+   * @param {LabelSets} sets the label sets of the existing and the new rows
    * @param {number} rowCount of the numbers
    */
   extend(sets, rowCount) {
@@ -62,7 +63,7 @@ class RowMap {
     if (this.rows.length < rowCount) this.rows = grown(this.rows, rowCount, UNMAPPED);
   }
 
-  /** @returns {string[]} those that rows may have */
+  /** @returns {string[]} the label names that rows may have */
   get labelNames() {
     return [...new Set([...this.#sets.labelNames, ...this.#defaults.map(([name]) => name)])];
   }
@@ -125,8 +126,8 @@ class RowMap {
       texts.push(sets.valuesOf(label)[id]);
     }
     for (const own of this.#defaultIds) {
-      // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
-      // the index.
+      // Looked up only with the first row: a metric without rows must not leave a value of this worker (such
+      // as its pid) in the index.
       own.id ||= index.idOf(own.label, own.value.toWellFormed());
       if (!index.put(own.label, own.id)) continue;
       names.push(own.name);

@@ -7,8 +7,8 @@ const { pageMaskOf } = require('../series/number-pages');
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
- * Rows in a sequence whose numbers are in one page: those at `from` to `to` of the source's order, or with
- * these numbers if there is no order. `first` is the row with which the page begins.
+ * Consecutive rows whose numbers are in one page: positions `from` to `to` in the source's order or, without
+ * an order, rows `from` to `to`. `first` is the first row of the page.
  *
  * @typedef {{columns: Float64Array, first: number, from: number, to: number}} Stretch
  */

@@ -1,6 +1,7 @@
 'use strict';
 
-// A metric's table as a source: the retired totals are tables, and so is what other threads share.
+// A metric's table as a source. The retired totals are tables, and so are the metrics that other threads
+// share.
 
 const { RowMap } = require('./row-map');
 
@@ -17,7 +18,7 @@ const NO_LABELS = Object.freeze([]);
 /** @typedef {import('../series/label-index').LabelIndex} LabelIndex */
 
 /**
- * The label sets of a table's rows. They stay as they are when the rows get new numbers.
+ * The label sets of a table's rows. This object stays valid when the rows get new numbers.
  *
  * @implements {LabelSets}
  */
@@ -59,7 +60,7 @@ class TableSource {
   #defaults;
   /** The table's epoch when its label sets were read. */
   #epoch = NaN;
-  /** @type {any} of this epoch, as the next two */
+  /** @type {any} of this epoch, like the next two */
   #labels;
   /** @type {any} */
   #definition;
@@ -79,7 +80,7 @@ class TableSource {
 
   /**
    * @param {import('../source/extras').RowExtras} [extras]
-   * @returns {Source} the table as it is now. Later numbers of its rows show, other changes do not
+   * @returns {Source} the table as it is now. Later changes of its numbers are visible, other changes are not
    */
   read(extras = NO_EXTRAS) {
     const { table } = this.#view;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. One thread of this process as a source of the store. Nothing is sent: label sets
-// are read from the thread's log, and numbers from the memory in which it records them, at each page.
+// Runs with the aggregator. One thread of this process as a source of the store. The thread sends nothing:
+// for each page, label sets are read from its log, and numbers from the memory in which it records.
 
 const { ThreadMirror } = require('../source/thread-mirror');
 const { viewOf } = require('../registry/metric-view');
@@ -11,15 +11,15 @@ const { jsonSource, problemOf } = require('./worker-series');
 const { liveRows } = require('./source-rows');
 
 /**
- * Rows that end are not kept if no page was written for so long, or for as long as rows of their metric may
- * be idle: nobody has seen them.
+ * If no page was written for this time, or for the maximum idle time of the metric if that is longer, rows
+ * that end are not kept: no page has shown them.
  */
 const UNREAD_MILLISECONDS = 300_000;
 
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
- * `failures`: all that its hooks have had so far.
+ * `failures`: all failures of its hooks so far.
  *
  * @typedef {import('../source/thread-mirror').SharedParts & {
  *   failures?: import('../source/failure-counts').Failure[],
@@ -27,7 +27,7 @@ const UNREAD_MILLISECONDS = 300_000;
  */
 
 /**
- * One metric: its source, and what was copied last.
+ * One metric: its source, and the last copies.
  *
  * @typedef {object} TableCopy
  * @property {[string, string][]} defaults
@@ -40,11 +40,11 @@ const UNREAD_MILLISECONDS = 300_000;
 
 class ThreadSeries {
   #mirror = new ThreadMirror(undefined, (...ended) => this.#end(...ended));
-  /** Rows that have ended since the last capture: what has expired, and what the program has removed. */
+  /** Rows that have expired, or that the program has removed, since the last capture. */
   #endings = newEndings();
   /** How many rows have ended since the log began. */
   #endedCount = 0;
-  /** When the numbers were read last, by performance.now(). */
+  /** When the numbers were last read, by performance.now(). */
   #readAt = performance.now();
   /** @type {WeakMap<object, TableCopy>} by metric */
   #tables = new WeakMap();
@@ -65,10 +65,10 @@ class ThreadSeries {
    */
   constructor(id, onUnreadable) {
     this.id = id;
-    /** As that of a process. */
+    /** Like the incarnation of a process. */
     this.incarnation = `thread ${id}`;
     this.#onUnreadable = onUnreadable;
-    /** How many rows that have ended are not to be shown, because an earlier thread has read them. */
+    /** How many ended rows to skip, because an earlier thread has read them. */
     this.skippedEndings = 0;
     /** @type {Source[]} as of the last refresh() */
     this.sources = [];
@@ -98,7 +98,7 @@ class ThreadSeries {
     return this.#mirror.read();
   }
 
-  /** Copies all numbers as they are now: other metrics must not be of another moment. */
+  /** Copies all numbers in one step, so that all metrics show the same moment. */
   capture() {
     const sources = this.#takeEndings();
     this.#readAt = performance.now();
@@ -189,7 +189,7 @@ class ThreadSeries {
     const source = table.source.read({
       digestOf: digestOf && (row => digests[row]),
       exemplars: exemplars && (() => placed(exemplars)),
-      // They are read when they are merged.
+      // Read only when they are merged.
       buckets,
     });
     source.pages.forEach((page, i) => {

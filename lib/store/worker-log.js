@@ -1,6 +1,6 @@
 'use strict';
 
-// What a log says: the metrics and label sets of one source.
+// The content of a log: the metrics and label sets of one source.
 
 const { SnapshotError } = require('../source/byte-buffers');
 const { RowMap } = require('./row-map');
@@ -24,12 +24,12 @@ const NO_ROWS = new Int32Array(0);
  * @property {Int32Array} tuples by row: its form, then its integer of each label
  * @property {number} rows
  * @property {import('../series/row-starts').Starts | undefined} starts
- * @property {boolean} isDropped for good: its number is not used again
+ * @property {boolean} isDropped whether the metric is gone; its number is not used again
  * @property {Map<string, RowMap>} maps to the family's rows, by the default labels that were added
  */
 
 /**
- * What has been read of the log, with further records. What is given is not changed, because the
+ * Returns the content of a log, extended by further records. The given content is not changed, because the
  * columns that come with the records may still turn out to be invalid.
  *
  * @param {readonly WorkerMetric[]} present
@@ -39,12 +39,12 @@ const NO_ROWS = new Int32Array(0);
  */
 function withRecords(present, records) {
   const metrics = [...present];
-  /** @type {Set<WorkerMetric>} made here: their lists may be changed */
+  /** @type {Set<WorkerMetric>} metrics created here: their lists may be changed */
   const own = new Set();
   for (const record of records) {
     const before = metrics[record.metric];
     const changed = changedBy(record, before, metrics.length, own.has(before));
-    // Only its starts were copied if it has no new rows.
+    // Not if only its starts were copied, because it has no new rows.
     if (own.has(before) || !('restarted' in record)) own.add(changed);
     metrics[record.metric] = changed;
   }
@@ -100,8 +100,8 @@ function withStarts(metric, { restarted, starts: seconds }, isOwn) {
 }
 
 /**
- * Adds rows. A worker whose columns come after hours may have thousands of records of one metric, so the
- * lists are copied for the first one only.
+ * Adds rows. If a worker's columns come after hours, there may be thousands of records for one metric, so the
+ * lists are copied only for the first of them.
  *
  * @param {WorkerMetric} metric
  * @param {import('../source/log-decoder').RowsRecord} record
@@ -113,7 +113,7 @@ function withRows(metric, record, isOwn) {
   const allValues = metric.values.map((list, label) => {
     const { from, values: more } = values[label];
     if (from !== list.length) throw new SnapshotError('log', 'label values do not follow those before them');
-    // Its memory has no spare capacity, unlike that of a list to which values are pushed one by one.
+    // The result of concat() has no spare capacity, unlike a list to which values are pushed one by one.
     if (!isOwn) return list.concat(more);
     for (const value of more) list.push(value);
     return list;
@@ -142,7 +142,7 @@ function withRows(metric, record, isOwn) {
  * @param {WorkerMetric} metric
  * @param {import('../source/log-decoder').RowsRecord} record
  * @param {boolean} isOwn whether the metric's lists may be changed
- * @returns {WorkerMetric['starts']} with those of the new rows
+ * @returns {WorkerMetric['starts']} including those of the new rows
  */
 function startsWith({ starts: before }, { fromRow, rows, starts: added }, isOwn) {
   const second = added.length === 1 ? added[0] >>> 0 : undefined;
@@ -188,7 +188,7 @@ class LogLabels {
 }
 
 /**
- * The default labels of a snapshot as text, made once for all metrics that have them.
+ * The default labels of a snapshot as text, created once for all metrics that have them.
  *
  * @type {WeakMap<[string, string][], string>}
  */
@@ -207,7 +207,7 @@ function rowMapOf(metric, defaults, rowCount) {
   if (key === undefined) keys.set(defaults, (key = JSON.stringify(defaults)));
   let map = metric.maps.get(key);
   if (map === undefined) {
-    // A bound, because default labels may change with each scrape.
+    // Limited, because default labels may change with each scrape.
     if (metric.maps.size >= MAX_ROW_MAPS) metric.maps.clear();
     map = new RowMap(defaults);
     metric.maps.set(key, map);

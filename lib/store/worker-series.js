@@ -1,7 +1,7 @@
 'use strict';
 
-// What the primary has of one source: its metrics and label sets, from its log, and its last columns. Columns
-// and the part of the log that they need are applied as a whole or not at all.
+// The state of one source in the aggregator: its metrics and label sets, from its log, and its last columns.
+// Columns are applied together with the part of the log that they need, or not at all.
 
 const { readHeader, decodeColumns, columnsOf, extrasOf } = require('../source/columns-decoder');
 const { decodeLog } = require('../source/log-decoder');
@@ -19,11 +19,11 @@ const { isValidMetricName } = require('../registry/names');
 // Far more than a metric needs.
 const MAX_HELP_CHARACTERS = 2 ** 20;
 
-// So many default labels may be on each row, however many rows there are: each row has at least 8 bytes of
-// numbers in each snapshot.
+// Each row may have this many default labels, whatever the number of rows, because a row has at least 8 bytes
+// of numbers in each snapshot.
 const FREE_DEFAULTS = 64;
 
-// The log is read as a whole, if need be. One of so many bytes has some ten million label sets.
+// A log may have to be read as a whole. One of this size has some ten million label sets.
 const MAX_LOG_BYTES = 2 ** 30;
 
 const NO_BYTES = Buffer.alloc(0);
@@ -51,7 +51,7 @@ class WorkerSeries {
   #metrics = [];
   #incarnation = '';
   #sequence = 0;
-  /** What is here of the log. */
+  /** How much of the log has been applied. */
   #log = { log: '', bytes: 0, checksum: NO_CHECKSUM };
 
   #onUnreadable;
@@ -59,7 +59,7 @@ class WorkerSeries {
   /**
    * @param {number} id the worker's
    * @param {(stage: string, name: unknown, error: unknown) => void} [onUnreadable] called for each metric
-   *   that is left out because it cannot be read, with what it has as its name
+   *   that is left out because it cannot be read; its name may be anything
    */
   constructor(id, onUnreadable = () => {}) {
     this.id = id;
@@ -87,13 +87,13 @@ class WorkerSeries {
   }
 
   /**
-   * Applies columns, and what their log has that is not here yet.
+   * Applies columns, and the part of their log that was not applied yet.
    *
-   * @param {Buffer} buffer in an ArrayBuffer of its own, which this object uses from now on: the columns,
-   *   and, if they came in a message, the end of the log
+   * @param {Buffer} buffer with its own ArrayBuffer, which this object uses from now on: the columns and, if
+   *   they came in a message, the part of the log
    * @param {ReadLog} [readLog] reads the log of columns from a file; without it, there is none
-   * @throws {SnapshotError} if something is invalid or does not fit; then nothing changes. `log`: the name of
-   *   the log that the columns are of
+   * @throws {SnapshotError} if something is invalid or does not fit; then nothing changes. The error's `log`
+   *   is the name of the columns' log
    */
   apply(buffer, readLog = () => NO_BYTES) {
     const header = readHeader(buffer);
@@ -114,7 +114,7 @@ class WorkerSeries {
     const { log, logBytes } = header;
     const present = log === this.#log.log ? this.#log : { log, bytes: 0, checksum: NO_CHECKSUM };
     const rest = logOf(buffer, header, present, readLog);
-    // All is checked before anything is applied.
+    // Everything is checked before anything is applied.
     const metrics = this.#metricsWith(rest, header, present.bytes);
     const columns = decodeColumns(buffer, header);
     const checked = this.#checkedEntries(columns, header.bytes, metrics);
@@ -143,8 +143,8 @@ class WorkerSeries {
   }
 
   /**
-   * The worker's answer names another process, or comes before the last one, which cannot be: what is stored
-   * of its identity is wrong. The next columns are taken as the first ones. The numbers stay.
+   * To be called if an answer names another process or an earlier snapshot, which is impossible unless the
+   * stored identity is wrong. The next columns are treated as the first ones. The numbers stay.
    */
   forgetIdentity() {
     this.#incarnation = '';
@@ -205,7 +205,8 @@ class WorkerSeries {
    * @returns {(Source | CheckedEntry)[]}
    */
   #checkedEntries(columns, bytes, metrics) {
-    // Many rows could have the same thousands of default labels, and many entries the same label names.
+    // Limited, because many rows could have the same thousands of default labels, and many entries the same
+    // label names.
     const budget = new ReadBudget(bytes);
     return columns.entries.flatMap(
       /** @returns {(Source | CheckedEntry)[] | CheckedEntry} */ entry => {
@@ -244,7 +245,7 @@ class WorkerSeries {
 /**
  * @param {Buffer} buffer
  * @param {ColumnsHeader} header of it
- * @param {{bytes: number, checksum: number}} present what is here of the log
+ * @param {{bytes: number, checksum: number}} present the part of the log that was applied
  * @param {ReadLog} readLog
  * @returns {Buffer} the rest of the log
  * @throws {SnapshotError} if it is missing or damaged
@@ -264,7 +265,7 @@ function logOf(buffer, { bytes, log, logBytes, logChecksum }, present, readLog) 
 }
 
 /**
- * Lists the properties: objects that are made with `...entry` have a hidden class each, of 376 bytes.
+ * Lists the properties, because each object created with `...entry` gets its own hidden class of 376 bytes.
  *
  * @param {CheckedEntry} entry
  * @returns {Source}
@@ -288,10 +289,10 @@ function sourceOf({
 
 /**
  * @param {Pick<Definition, 'name' | 'help' | 'type'>} definition
- * @returns {string | undefined} why it would make the page unreadable, or very long
+ * @returns {string | undefined} why the definition would make the page unreadable or very long
  */
 function problemOf({ name, help, type }) {
-  // Length first: many entries of a snapshot may be of one metric.
+  // The length is checked first, because many entries of a snapshot may belong to one metric.
   if (Math.max(name.length, type.length) > MAX_NAME_CHARACTERS || help.length > MAX_HELP_CHARACTERS)
     return 'its name, type or help is too long';
   return isValidMetricName(name) && /^\w+$/.test(type) ? undefined : 'its name or type is not valid';

@@ -1,13 +1,13 @@
 'use strict';
 
-// Runs in a member of a cluster or group. What its threads that have ended had counted becomes a part of
-// retired totals, which stay as long as the process: they are part of sums over several processes, and
-// Prometheus would take a sum that falls for a reset. Rows of a metric with `maxIdleSeconds` end after that
-// time, as any rows of this process. Rows that end in a thread that lives end at once, in totals of their
-// own.
+// Runs in a member of a cluster or group. The counts of its ended threads become part of retired totals,
+// which stay as long as the process: they are part of sums over several processes, and Prometheus would treat
+// a falling sum as a reset. Rows of a metric with `maxIdleSeconds` expire there after that time, like any
+// rows of this process. Rows that end while their thread lives are added to separate totals, and end there at
+// once.
 //
 // Adding up many label sets takes long, so it is done in slices. Each row moves from the thread's table to
-// the totals in one step, so a page that is read meanwhile has it once.
+// the totals in one step, so a page that is read meanwhile includes it once.
 
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
 const { RetiredSource } = require('../store/retired-source');
@@ -23,10 +23,10 @@ const ROWS_PER_STEP = 64;
 class EndedThreads {
   /** @type {Mirror[]} of threads whose counts are not all in the totals yet */
   mirrors = [];
-  /** @type {WeakSet<object>} metrics of theirs that are */
+  /** @type {WeakSet<object>} their metrics that are completely in the totals */
   #merged = new WeakSet();
   #retired = new RetiredSource(() => performance.now());
-  /** Of threads that live. */
+  /** Rows that have ended in live threads. */
   #endings = new RetiredSource(() => performance.now());
   /** @type {import('../store/retired-totals').RetiredTotals[]} endings that no capture has followed yet */
   #waiting = [];
@@ -49,7 +49,7 @@ class EndedThreads {
   }
 
   /**
-   * Adds a row that has ended in a thread that lives.
+   * Adds a row that has ended in a live thread.
    *
    * @type {import('../source/thread-mirror').OnEnded}
    */
@@ -77,14 +77,14 @@ class EndedThreads {
     else for (const row of [...table.liveRows()]) table.removeRow(row, !isRemoved);
   }
 
-  /** @param {Mirror} mirror of a thread that has ended. merge() adds what it has to the totals */
+  /** @param {Mirror} mirror of a thread that has ended. merge() adds its counts to the totals */
   add(mirror) {
     this.mirrors.push(mirror);
   }
 
   /**
-   * Ends early while a capture waits for hooks, because it may have copied rows that would be in the totals,
-   * too: the next call goes on.
+   * Ends early while a capture waits for hooks, because the capture may have copied rows that would then also
+   * be in the totals. The next call continues.
    *
    * @returns {Generator<void>} yields where a slice may end
    */
@@ -103,7 +103,7 @@ class EndedThreads {
 
   /**
    * @param {MirrorRegistry} registry of a thread that has ended
-   * @returns {MirrorRegistry} what is not in the totals yet, and stays
+   * @returns {MirrorRegistry} the metrics that are not in the totals yet and must be kept
    */
   #remainderOf(registry) {
     const isLeft = (/** @type {any} */ metric) => {
@@ -119,7 +119,8 @@ class EndedThreads {
   /**
    * @param {MetricView} view of a thread
    * @param {Record<string, string>} defaults its registry's default labels
-   * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all is in the totals
+   * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all rows are in the
+   *   totals
    */
   *#moveRows(view, defaults) {
     const { table } = view;
@@ -127,7 +128,7 @@ class EndedThreads {
     let count = 0;
     for (const row of table.liveRows()) {
       if (table.captures !== undefined) return false;
-      // First: if there is no memory for one of them, the row is lost, and not there twice.
+      // Removed first: if memory runs out, the row is lost, but not counted twice.
       table.removeRow(row);
       totals.addRow(view, row, defaults, performance.now());
       if (++count % ROWS_PER_STEP === 0) yield;

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs in the process's hub. Has the `collect` hooks of one thread run, which needs its event loop.
+// Runs in the process's hub. Asks one thread to run its `collect` hooks, for which its event loop is needed.
 
 const { randomUUID } = require('node:crypto');
 const { isLonger } = require('../source/collect-hooks');
@@ -11,8 +11,8 @@ const { unref } = require('../event-loop/timers');
 const { setTimeout, clearTimeout } = globalThis;
 
 /**
- * A thread that has not begun to run its hooks by then computes or sleeps. Scrapes do not wait for it again
- * until it has answered.
+ * A thread that has not started to run its hooks within this time is computing or sleeping. Scrapes do not
+ * wait for it again until it has answered.
  */
 const RESPONSE_MILLISECONDS = 250;
 
@@ -21,9 +21,9 @@ const RESPONSE_MILLISECONDS = 250;
 /**
  * @typedef {object} Request
  * @property {string} id
- * @property {'sent' | 'late' | 'begun'} state late: the thread has not begun in time
- * @property {number} began when it has begun, by performance.now(); Infinity before
- * @property {number} longestWait milliseconds for which a scrape has waited in vain
+ * @property {'sent' | 'late' | 'begun'} state late: the thread has not started in time
+ * @property {number} began when the thread started, by performance.now(); Infinity before that
+ * @property {number} longestWait the longest time for which a scrape has waited in vain, milliseconds
  * @property {Promise<Failed>} failed resolved when the thread has answered, or is late
  * @property {Promise<Failed>} answered
  * @property {(failed: Failed) => void} settle
@@ -40,7 +40,7 @@ class HookRequests {
   /**
    * @param {(message: {request: string}) => void} send to the thread
    * @param {(answered: boolean, hooksBegan?: number) => void} [onSettled] called when the thread has
-   *   answered, or is not waited for; `hooksBegan` by performance.now()
+   *   answered, or scrapes do not wait for it; `hooksBegan` by performance.now()
    */
   constructor(send, onSettled = () => {}) {
     this.#send = send;
@@ -48,11 +48,11 @@ class HookRequests {
   }
 
   /**
-   * Has the hooks run for a scrape, unless they are running.
+   * Asks the thread to run its hooks for a scrape, unless they are already running.
    *
    * @param {number} timeout milliseconds that the scrape waits at most
-   * @returns {number} milliseconds that it waits; 0 if the thread does not answer, or a scrape with as much
-   *   time has waited for these hooks in vain
+   * @returns {number} milliseconds that the scrape waits; 0 if the thread does not answer, or a scrape with
+   *   the same timeout has waited for these hooks in vain
    */
   ask(timeout) {
     if (this.#isOver) return 0;
@@ -70,14 +70,15 @@ class HookRequests {
     this.#current.longestWait = Math.max(this.#current.longestWait, milliseconds);
   }
 
-  /** Whether they are running. */
+  /** Whether the hooks are running. */
   get isRunning() {
     return this.#current?.state === 'begun';
   }
 
   /**
-   * Has the hooks run for a capture. All metrics of a capture share a request. As in CollectHooks, a call
-   * never shares a run that began before it: it waits for that, and shares the next one.
+   * Asks the thread to run its hooks for a capture. All metrics of a capture share a request. As in
+   * CollectHooks, a call never shares a run that started before it: it waits for that run, and shares the
+   * next one.
    *
    * @param {string} name of the metric that asks
    * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
@@ -94,13 +95,13 @@ class HookRequests {
 
   /**
    * @param {unknown} id from a message
-   * @returns {boolean} whether it is that of the request that was not answered yet
+   * @returns {boolean} whether it is the id of the request that was not answered yet
    */
   isCurrent(id) {
     return this.#current !== undefined && this.#current.id === id;
   }
 
-  /** The thread has begun to run its hooks. They have as much time as the scrape. */
+  /** To be called when the thread has started to run its hooks. They have as much time as the scrape. */
   started() {
     if (this.#current === undefined) return;
     clearTimeout(this.#current.timer);
@@ -113,7 +114,7 @@ class HookRequests {
     this.#end(failed, true);
   }
 
-  /** The thread answers nothing any more. */
+  /** To be called when the thread does not answer any more. */
   end() {
     this.#isOver = true;
     this.#end(new Map(), false);
@@ -150,7 +151,7 @@ class HookRequests {
     unref(timer);
     /** @type {Request} */
     const request = {
-      // Not a number: each copy of this package with a hub gets all answers of a thread.
+      // Not a number, because each copy of this package with a hub gets all answers of a thread.
       id: randomUUID(),
       ...{ state: 'sent', began: Infinity, longestWait: 0 },
       failed: Promise.race([answered, late]),

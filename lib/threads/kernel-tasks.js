@@ -1,6 +1,6 @@
 'use strict';
 
-// The threads of this process as the kernel numbers them. Only Linux shows them, in /proc.
+// Finds threads of this process by the kernel's numbers. Only Linux shows these, in /proc.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -16,14 +16,14 @@ function ownTask() {
 
 /**
  * @param {unknown} task from a message of a thread
- * @returns {task is string} whether it may be the number of one
+ * @returns {task is string} whether it may be the number of a thread
  */
 function isTask(task) {
   return typeof task === 'string' && /^\d{1,20}$/.test(task);
 }
 
 /**
- * Not by a list of all threads: the kernel's list ends early if one of them ends meanwhile.
+ * Does not list all threads, because the kernel's list ends early if one of them ends meanwhile.
  *
  * @param {string} task number of a thread of this process
  */

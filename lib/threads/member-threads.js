@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the event loop of a member of a cluster or group, whose numbers go to another process: its threads
-// are read there, as further registries of this process.
+// Runs on the event loop of a member of a cluster or group, which sends its numbers to another process. The
+// member's threads are read here, as further registries of this process.
 
 const { ThreadMirror } = require('../source/thread-mirror');
 const { runInSlices, runThrough } = require('../event-loop/slices');
@@ -21,7 +21,8 @@ class MemberThreads {
   get registries() {
     const mirrors = [...this.#mirrors].sort(([a], [b]) => a - b).map(([, mirror]) => mirror);
     for (const mirror of mirrors) runThrough(mirror.read());
-    // Those of living threads first: if two metrics of one name have different types, the first is shown.
+    // Living threads come first: if two metrics with the same name have different types, the first one is
+    // shown.
     return [...mirrors.flatMap(({ registries }) => registries), ...this.#retired.registries];
   }
 
@@ -39,7 +40,7 @@ class MemberThreads {
     void this.#readSoon();
   }
 
-  /** @param {ThreadRecord} record which is shown as another one. What has ended in it stays */
+  /** @param {ThreadRecord} record which is now shown as another one. Rows that have ended in it stay */
   forget({ number }) {
     const mirror = this.#mirrors.get(number);
     if (mirror !== undefined) runThrough(mirror.read());
@@ -56,7 +57,7 @@ class MemberThreads {
   }
 
   /**
-   * Reads what the threads have published, in slices: many label sets would hold the loop for long.
+   * Reads what the threads have published, in slices, because many label sets would block the loop.
    *
    * @returns {Promise<void>}
    */
@@ -66,7 +67,7 @@ class MemberThreads {
       await runInSlices(mirror.read());
   }
 
-  /** So that a capture has little left to read. */
+  /** Reads ahead, so that a capture has little left to read. */
   async #readSoon() {
     if (this.#isReading) return;
     this.#isReading = true;

@@ -3,11 +3,12 @@
 // Runs in a thread that has joined. The digests of a summary in shared memory, where the thread that serves
 // the page reads them at any time, even if this one never returns to its event loop.
 //
-// A place is a number of float64: its state, what two lists of centroids are (length, and at what time they
-// leave the window), the latest values, and the two lists. One list is shown while the other one is written.
-// An observation writes its value and nothing else: what is free in the buffer is NaN. A merge writes the
-// other list, shows it and hides the buffer in one step (the state is odd then), empties the buffer, and
-// shows it again. So a thread may be terminated at any moment: a value is in the buffer or in the list.
+// A place is a sequence of float64 numbers: its state, the head of two lists of centroids (length, and when
+// they leave the window), a buffer of the latest values, and the two lists. One list is visible while the
+// other one is written. An observation only writes its value; free slots of the buffer contain NaN. A merge
+// writes the other list. Then it makes that list visible and hides the buffer in one step (the state is odd
+// then), empties the buffer, and makes it visible again. So a thread may be terminated at any moment: each
+// value is either in the buffer or in the list.
 
 const { MAX_BUFFERED } = require('../metric/observations');
 const { HEAD, WORDS_OF_NUMBER, listOf } = require('../source/mirror-digest');
@@ -16,10 +17,10 @@ const { debug } = require('../options/debug-log');
 const NUMBER_BYTES = 8;
 const FIRST_BLOCK = 128;
 const LARGEST_BLOCK = 32_768;
-/** Most label sets of many have few observations. */
+/** If there are many label sets, most of them have few observations. */
 const FIRST_BUFFER = 8;
 const GROWTH = 8;
-/** Centroids become more with the logarithm of the observations. */
+/** The number of centroids grows with the logarithm of the observations. */
 const SPARE_CENTROIDS = 1.5;
 const NO_NUMBERS = new Float64Array(0);
 
@@ -74,7 +75,7 @@ class DigestPlace {
    * @param {number} limit
    */
   take(owner, limit) {
-    // A reader of this thread may still have it.
+    // Readers in this thread may still use the former owner.
     if (this.#owner !== undefined) this.#owner.leave();
     this.#owner = owner;
     this.limit = limit;
@@ -98,7 +99,7 @@ class DigestPlace {
     const start = end + list * this.listLength;
     numbers[head] = merged.length;
     numbers[head + 1] = this.leaves;
-    // Not for a new label set: calling set() and subarray() takes a fifth of its time.
+    // Skipped for a new label set, where calling set() and subarray() would take a fifth of the time.
     let shared = merged;
     if (merged.length > 0) {
       numbers.set(merged, start);
@@ -106,8 +107,8 @@ class DigestPlace {
     }
     if (!isMoved) {
       Atomics.store(words, offset * WORDS_OF_NUMBER, this.#state + 1);
-      // ARM may show what is written after a store before it, but not before a load that follows the store:
-      // a reader would find the buffer empty, and the former list.
+      // On ARM, writes after a store may become visible before that store, but not before a load that follows
+      // it. Otherwise a reader could see the empty buffer together with the former list.
       Atomics.load(words, offset * WORDS_OF_NUMBER);
     }
     const { length } = values;
@@ -152,7 +153,7 @@ class SharedDigests {
 
   /**
    * @param {SeriesTable} table
-   * @returns {SharedDigests} the same for all that publish the table
+   * @returns {SharedDigests} the same object for all publishers of the table
    */
   static of(table) {
     let digests = latest.get(table);
@@ -176,7 +177,7 @@ class SharedDigests {
     return (places[row] ??= new DigestPlace(this, row, slice));
   }
 
-  /** @returns {DigestPlace[]} those where something was observed */
+  /** @returns {DigestPlace[]} places with observations */
   get published() {
     return this.#places.flat().filter(({ block }) => block !== undefined);
   }
@@ -188,8 +189,8 @@ class SharedDigests {
 
   /**
    * @param {number} size numbers
-   * @returns {{block: Block, offset: number} | undefined} undefined if there is no memory: the application
-   *   records at this moment, and must not see that
+   * @returns {{block: Block, offset: number} | undefined} undefined if there is no memory, because the
+   *   application is recording and must not see an error
    */
   allocate(size) {
     let block = this.#block;

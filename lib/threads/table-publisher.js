@@ -7,7 +7,7 @@ const { isSharedArrayBuffer } = require('node:util/types');
 const { SharedDigests } = require('./shared-digests');
 const RECORD = require('../source/log-records');
 
-/** Where the numbers of a row's values begin in its record. */
+/** Position of the first label's value in the record of a row. */
 const VALUES = 4;
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
@@ -36,7 +36,7 @@ class TablePublisher {
   #buckets;
   /** @type {SharedDigests | undefined} of a summary */
   #digests = undefined;
-  /** @type {Float64Array[]} memory of its digests that was published */
+  /** @type {Float64Array[]} published memory of its digests */
   #blocks = [];
 
   /**
@@ -54,7 +54,7 @@ class TablePublisher {
   constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered, onChanged }) {
     const { table } = view;
     this.table = table;
-    // Of others, nothing is left when they are removed.
+    // Rows of other metrics leave nothing when they are removed.
     this.keepsRows = table.starts !== undefined;
     this.#digestOf = view.digestOf;
     this.#exemplars = view.exemplars;
@@ -66,7 +66,7 @@ class TablePublisher {
     this.#onFailure = onFailure;
     this.#onRenumbered = onRenumbered;
     this.#onChanged = onChanged;
-    // The first value of each stands for no value.
+    // The first value of each label means that the label is missing.
     this.#values = table.labelNames.map(() => 1);
     this.#row = [number, 0, 0, 0, ...table.labelNames.map(() => 0)];
   }
@@ -98,7 +98,7 @@ class TablePublisher {
   #shareDigests() {
     const { table } = this;
     const digests = SharedDigests.of(table);
-    // What another publisher has shared.
+    // Digests that another publisher has already shared.
     for (const place of digests.published) this.#publishDigest(place);
     this.#digests = digests;
     for (const row of table.liveRows()) this.#shareDigest(row);
@@ -117,9 +117,9 @@ class TablePublisher {
 
   /** @param {number} row */
   rowStarted(row) {
-    // Another one that follows the table, because the metric is in two registries, may have closed this one.
+    // If the metric is in two registries, the table's other publisher may have closed this one.
     if (this.#isClosed) return;
-    // Not through #guard(): a function for each row takes 3 % of the time of a new label set.
+    // Not through #guard(), because creating a function takes 3 % of the time of a new label set.
     try {
       const page = row >> this.table.pageShift;
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
@@ -133,10 +133,11 @@ class TablePublisher {
 
   /**
    * @param {DigestPlace} place
-   * @param {object} digests that it is of
+   * @param {object} digests to which it belongs
    */
   digestPlaced(place, digests) {
-    // If the rows have new numbers, another publisher may be called before this one is closed.
+    // If the rows have new numbers, the digests of the next publisher may be reported before this one is
+    // closed.
     if (this.#digests === digests) this.#guard(() => this.#publishDigest(place));
   }
 
@@ -187,7 +188,7 @@ class TablePublisher {
   }
 
   /**
-   * The application records at this moment, and must not see a failure.
+   * Handles errors of publishing, because the application is recording and must not see them.
    *
    * @param {() => void} publish
    */
@@ -234,7 +235,7 @@ class TablePublisher {
     const record = this.#row;
     record[1] = row;
     record[2] = this.table.startAt(row);
-    // In the record of the row, because a record of its own takes 0.2 µs.
+    // Part of the row's record, because a separate record takes 0.2 µs.
     let newValue = '';
     let hasNewValue = false;
     if (index !== undefined) {

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the thread that serves the page, usually the main thread. Follows the threads of the process that
-// have joined, and passes on references to what they share: to the aggregator, which reads it, or, in a
-// member of a cluster or group, to its own registries. Nothing of what threads have recorded is read here.
+// have joined, and passes on references to the memory they share: to the aggregator or, in a member of a
+// cluster or group, to MemberThreads. The hub itself does not read what threads have recorded.
 
 const diagnosticsChannel = require('node:diagnostics_channel');
 const { isSharedArrayBuffer } = require('node:util/types');
@@ -29,11 +29,12 @@ class ThreadHub {
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
-  /** @type {Map<number, ThreadRecord>} that have ended, and are not part of the aggregator's totals yet */
+  /** @type {Map<number, ThreadRecord>} ended, and not part of the aggregator's totals yet */
   #ended = new Map();
   #nextNumber = 1;
   /**
-   * Threads whose end is reported, by id. Weak: they may have ended although this hub got no event.
+   * Threads whose end is reported by an event, by id. Weak, because a thread may have ended without this hub
+   * getting the event.
    *
    * @type {Map<number, WeakRef<import('node:worker_threads').Worker>>}
    */
@@ -57,7 +58,8 @@ class ThreadHub {
   constructor(primary, isMember) {
     this.#primary = primary;
     this.#isMember = isMember;
-    // A hub of another thread (of a test runner, for example) is that of the threads below it only.
+    // The hub of another thread (of a test runner, for example) serves only the threads that this thread
+    // starts.
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
     this.#scope = scopeOf();
@@ -71,7 +73,7 @@ class ThreadHub {
     hello.close();
   }
 
-  /** @throws {Error} in a runtime, such as Deno, that does not read a channel when it is asked to */
+  /** @throws {Error} in a runtime, such as Deno, that cannot read a channel synchronously */
   #checkRuntime() {
     try {
       this.#takeInbox();
@@ -98,12 +100,12 @@ class ThreadHub {
     return [...this.#threads.values()].filter(({ isPublished }) => isPublished);
   }
 
-  /** @returns {any[]} registries of the threads, if the aggregator does not read these: as they are now */
+  /** @returns {any[]} current registries of the threads, if the aggregator does not read them */
   registries() {
     return this.#isAggregated === false ? this.registriesOfMember() : [];
   }
 
-  /** @returns {any[]} registries of the threads, for the page of a cluster or group: as they are now */
+  /** @returns {any[]} current registries of the threads, for the page of a cluster or group */
   registriesOfMember() {
     this.#receiveAll();
     if (this.#members === undefined) {
@@ -113,7 +115,7 @@ class ThreadHub {
     return this.#members.registries;
   }
 
-  /** Sends all that threads share, to an aggregator that has nothing. */
+  /** Sends everything that threads share to a new aggregator. */
   share() {
     if (this.#isAggregated)
       for (const record of [...this.#ended.values(), ...this.#shown]) this.#show(record);
@@ -124,7 +126,7 @@ class ThreadHub {
     return this.#isAggregated ? this.#shown.map(({ number }) => number) : [];
   }
 
-  /** @returns {number[]} numbers of those whose hooks are to run */
+  /** @returns {number[]} numbers of the threads whose hooks are to run */
   hooked() {
     this.#receiveAll();
     return this.#isAggregated ? this.#shown.filter(each => each.hasHooks).map(({ number }) => number) : [];
@@ -181,7 +183,7 @@ class ThreadHub {
     if (this.#isClosed) return;
     this.#takeAll();
     const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
-    // What they had sent before.
+    // Includes what they had sent before their end.
     if (ended.length > 0) this.#takeAll();
     for (const record of ended) this.#retire(record);
     this.#sendAll();
@@ -203,7 +205,7 @@ class ThreadHub {
    */
   #applyInOrder(record, messages) {
     record.received.push(...messages);
-    // What the thread has sent before it used the channel is there.
+    // Messages that the thread sent before it used the channel are in the inbox.
     if (messages.length > 0) this.#takeInbox();
     this.#applyReceived(record);
   }
@@ -215,7 +217,7 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record
-   * @returns {boolean} whether the end of the thread is reported, or the system shows it
+   * @returns {boolean} whether the end of the thread is reported by an event or shown by the system
    */
   #isEndSeen({ task, threadId }) {
     return this.#followed.has(threadId) || (task !== undefined && ownTask() !== undefined);
@@ -223,15 +225,15 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record
-   * @returns {boolean} whether a thread has ended that was created before this hub, or by another thread:
-   *   nothing reports the end of these; or whose 'exit' listener the program has removed
+   * @returns {boolean} whether the thread has ended. No event reports this for threads that were created
+   *   before this hub or by another thread, or if the program has removed the 'exit' listener
    */
   #hasEnded({ task, threadId }) {
     const followed = this.#followed.get(threadId);
-    // A Worker has no id any more when it has ended.
+    // A Worker that has ended has no id any more.
     if (followed !== undefined) return followed.deref()?.threadId !== threadId;
     if (task === undefined) return false;
-    // It has not if the system does not show this thread either.
+    // Inconclusive if the system does not show even this thread.
     return !isRunning(task) && ownTask() !== undefined;
   }
 
@@ -274,7 +276,7 @@ class ThreadHub {
    * @param {any} message
    */
   #apply(record, message) {
-    // It may have been replaced while the inbox was read.
+    // The record may have been replaced while the inbox was read.
     if (this.#threads.get(record.id) !== record) return;
     try {
       const { hooks } = record;
@@ -284,9 +286,9 @@ class ThreadHub {
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
       if (hooks.isCurrent(answer)) void this.#onAnswer(record, answer, new Map(failed));
-      // It answers no request any more.
+      // The thread does not answer requests any more.
       if (ended === true) hooks.end();
-      // It may still count, in its 'exit' listeners.
+      // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
       if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
       else void this.#sendSoon();
     } catch (error) {
@@ -294,15 +296,15 @@ class ThreadHub {
     }
   }
 
-  /** @param {ThreadRecord} record of a thread that publishes nothing any more, and answers no request */
+  /** @param {ThreadRecord} record of a thread that does not publish or answer any more */
   #onLeft(record) {
     record.hasLeft = true;
-    // It may have failed before it had published all. Then its former numbers are nearer to all.
+    // It may have failed before it had published everything. Its former numbers are then more complete.
     if (!record.isPublished && record.former === undefined) this.#onPublished(record);
     record.hooks.end();
   }
 
-  /** @param {ThreadRecord} record which is shown from now on, in place of its former ones */
+  /** @param {ThreadRecord} record which is shown from now on, in place of its former record */
   #onPublished(record) {
     record.isPublished = true;
     if (this.#isAggregated === undefined) {
@@ -312,7 +314,7 @@ class ThreadHub {
     }
     this.#show(record);
     for (let { former } = record; former !== undefined; former = former.former) {
-      // All that it had sent: rows may have ended in its log.
+      // Everything that it had sent, because its log may contain ended rows.
       former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
       this.#applyReceived(former);
       this.#send(former);
@@ -362,9 +364,9 @@ class ThreadHub {
    * @param {Map<unknown, unknown>} failed why, by metric
    */
   async #onAnswer(record, request, failed) {
-    // In a member, the capture that waits counts them.
+    // In a member, the waiting capture counts them.
     if (this.#isAggregated) record.countFailures(failed);
-    // What they have recorded, and what was sent before the answer.
+    // Sends what the hooks have recorded, and what was sent before the answer.
     this.#send(record);
     if (this.#members !== undefined) await this.#members.read();
     if (record.hooks.isCurrent(request)) record.hooks.settle(failed);
@@ -418,8 +420,8 @@ class ThreadHub {
 
 /**
  * @param {import('node:worker_threads').BroadcastChannel} channel
- * @returns {any[]} those that have not been delivered yet. All at once, because the last one of a thread
- *   closes its channel
+ * @returns {any[]} messages that have not been delivered yet. Read all at once, because the last one of a
+ *   thread closes its channel
  */
 function messagesOf(channel) {
   const messages = [];

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in a thread that has joined. Its messages to the hub and the hub's requests. Nothing here keeps the
-// thread alive.
+// Runs in a thread that has joined. Sends its messages to the hub, and receives the hub's requests. Does not
+// keep the thread alive.
 
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
@@ -16,7 +16,7 @@ class ThreadLink {
   /** @type {BroadcastChannel | undefined} */
   #channel;
   /**
-   * To the hub, for the rest of this turn.
+   * Channel to the hub for the rest of this turn.
    *
    * @type {BroadcastChannel | undefined}
    */
@@ -27,22 +27,21 @@ class ThreadLink {
   /**
    * @param {object} events
    * @param {(message: any) => void} events.onRequest
-   * @param {() => void} events.onHello called when a new hub exists, which knows nothing
+   * @param {() => void} events.onHello called when there is a new hub
    */
   constructor({ onRequest, onHello }) {
     this.#onRequest = onRequest;
     this.#hello = this.#listen(helloOf(this.#scope), onHello);
   }
 
-  /**
-   * The first message to a hub.
+  /** Sends the first message to a hub.
    *
    * @param {SharedArrayBuffer} log
    */
   join(log) {
     this.#channel?.close();
     const state = ownProcessState();
-    // A hub that has it replaces what it has, and adds nothing twice.
+    // A hub that already has this thread replaces its record, so nothing counts twice.
     const previous = state.threadId;
     state.threadId = this.#id = randomUUID();
     this.#listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
@@ -62,8 +61,9 @@ class ThreadLink {
   }
 
   /**
-   * A channel that stays open would collect the messages of all other threads. Not one for each message: a
-   * channel exists until the end of the turn although it is closed, and all that exist get a copy of each.
+   * Opens the inbox until the end of the turn, because an open channel collects the messages of all other
+   * threads. All messages of a turn share one channel: even a closed one exists until the end of the turn,
+   * and gets a copy of each message.
    */
   #openInbox() {
     void this.#closeInbox();
@@ -71,7 +71,7 @@ class ThreadLink {
   }
 
   async #closeInbox() {
-    // After what is sent in this turn. Not queueMicrotask(), which test libraries replace.
+    // After everything that is sent in this turn. Not with queueMicrotask(), which test libraries replace.
     await undefined;
     this.#inbox?.close();
     this.#inbox = undefined;

@@ -1,13 +1,13 @@
 'use strict';
 
-// What crosses from a thread that has joined to the thread that serves the page, and the channels for it.
+// The messages from a thread that has joined to the thread that serves the page, and their channels.
 //
 // A port cannot be passed to a thread whose Worker object belongs to the application, so BroadcastChannels
 // are used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub
-// then listens on a channel of that thread, says so in shared memory, and the thread posts there: that takes
-// 3 µs a message, and a short-lived channel to the inbox 200 µs. The thread is shown when it has
-// published all that it had. No message waits for an answer, because a thread may compute, or sleep in
-// Atomics.wait, from its first turn on.
+// then listens on a channel for that thread and says so in shared memory; from then on the thread posts
+// there. That takes 3 µs a message, where a short-lived channel to the inbox takes 200 µs. The thread is
+// shown when it has published everything that it had. No message waits for an answer, because a thread may
+// compute, or sleep in Atomics.wait, from its first turn on.
 
 const { getEnvironmentData } = require('node:worker_threads');
 
@@ -16,7 +16,7 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
-/** Size of the memory in which the hub tells a thread that it listens on its channel: one integer. */
+/** Size of the memory in which the hub says that it listens on a thread's channel: one integer. */
 const LISTENER_BYTES = 4;
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */

@@ -1,9 +1,9 @@
 'use strict';
 
 // Runs in a thread that has joined, on its event loop and within the calls that record. Publishes the
-// registries of the thread: what metrics, label sets and exemplars there are through a log, numbers and
-// digests as shared memory. So the hub needs nothing of this thread to read them. Only `collect` hooks and
-// custom metric objects need its event loop.
+// registries of the thread: metrics, label sets and exemplars through a log, numbers and digests as shared
+// memory. So others can read them without the help of this thread. Only `collect` hooks and custom metric
+// objects need its event loop.
 
 const { viewOf, OBSERVER, MEASURED } = require('../registry/metric-view');
 const { timedSection } = require('../event-loop/timed-section');
@@ -21,12 +21,12 @@ const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 const { warnOnce } = require('../options/warnings');
 
-/** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
+/** A hook that takes longer has failed. The hub stops waiting earlier if its scraper does. */
 const HOOK_MILLISECONDS = 30_000;
 
 /**
- * The hub keeps all that was sent, because the thread that reads it may be lost. So everything is published
- * anew when this is more than that many times what the tables have, and some more.
+ * The hub keeps everything that was sent, because the thread that reads it may be lost. So if more was sent
+ * than this multiple of the tables' size, plus SPARE_BYTES, everything is published again.
  */
 const MOST_GROWTH = 4;
 const SPARE_BYTES = 4 * 2 ** 20;
@@ -35,7 +35,7 @@ const RECORD_BYTES = 24;
 /** Size of each label: its integer, and a text. */
 const LABEL_BYTES = 20;
 
-/** What a program may assign to a metric. */
+/** Properties that a program may assign to a metric. */
 const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -69,7 +69,7 @@ class ThreadPublisher {
   #log = undefined;
   /** @type {SharedArrayBuffer | undefined} the latest one that was sent */
   #memory = undefined;
-  /** Its number. */
+  /** The number of this memory. */
   #memoryNumber = 0;
   /** @type {Map<any, Followed>} by registry */
   #followed = new Map();
@@ -78,9 +78,9 @@ class ThreadPublisher {
   #isPublishingChanges = false;
   /** How much memory was sent since open(). */
   #sentBytes = 0;
-  /** The same when open() had ended. */
+  /** How much had been sent at the end of open(). */
   #openedBytes = 0;
-  /** How much may be sent until it is compared with what the tables have. */
+  /** How much may be sent before the tables are measured again. */
   #mostBytes = Infinity;
 
   /** @param {() => Iterable<any>} registries that have joined */
@@ -94,7 +94,7 @@ class ThreadPublisher {
     this.open();
   }
 
-  /** Publishes everything, to a hub that knows nothing. */
+  /** Publishes everything to a new hub. */
   open() {
     this.#guard(() => {
       this.#forget();
@@ -111,7 +111,7 @@ class ThreadPublisher {
     });
   }
 
-  /** Publishes everything anew if most of what was sent says nothing any more. */
+  /** Publishes everything again if most of what was sent is obsolete. */
   #shorten = () => {
     if (this.#sentBytes < this.#mostBytes) return;
     let present = 0;
@@ -125,7 +125,7 @@ class ThreadPublisher {
     this.#guard(() => this.#sync());
   }
 
-  /** What was recorded so far stays with the hub. */
+  /** Leaves the hub, which keeps what was recorded so far. */
   close() {
     process.removeListener('exit', this.#onExit);
     this.#sendLast({ left: true });
@@ -200,7 +200,7 @@ class ThreadPublisher {
     this.#followed.set(registry, followed);
     const value = (/** @type {any} */ added) =>
       this.#guard(() => {
-        // It may have left, or be read for the first time at this moment.
+        // The registry may have left, or be in the middle of its first publication.
         const hasJoined = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
         const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
         if (!isPublishedAlone || !hasJoined) this.#sync();
@@ -210,7 +210,7 @@ class ThreadPublisher {
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
 
-  /** @param {any} registry that has left. Another one may get its number */
+  /** @param {any} registry that has left. Another registry may get its number */
   #unfollow(registry) {
     delete registry[OBSERVER];
     const { metrics } = /** @type {Followed} */ (this.#followed.get(registry));
@@ -278,7 +278,7 @@ class ThreadPublisher {
     void this.#publishChangesSoon();
   }
 
-  /** Not in the call that registers a metric: programs give it a hook or an aggregator after that, too. */
+  /** In a later turn than the registration of a metric: programs may assign a hook or an aggregator after it. */
   async #publishChangesSoon() {
     if (this.#isPublishingChanges) return;
     this.#isPublishingChanges = true;
@@ -302,7 +302,8 @@ class ThreadPublisher {
   #publishChange(before) {
     const view = viewOf(before.metric);
     const changed = DEFINITION.filter(key => view?.[key] !== before.view?.[key]);
-    // What has no text throws here, before anything is published. The next scrape leaves such a metric out.
+    // A value that cannot be converted to text throws here, before anything is published. The next scrape
+    // leaves such a metric out.
     for (const key of changed) String(view?.[key]);
     if (changed.length > 0) this.#drop(before, true);
     const published = /** @type {Published} */ (before.registry.metrics.get(before.metric));
@@ -319,7 +320,8 @@ class ThreadPublisher {
 
   /**
    * @param {Published} published
-   * @param {boolean} [again] whether to publish the metric anew: it is shown until that is complete
+   * @param {boolean} [again] whether the metric is to be published again; the old one is shown until that is
+   *   complete
    */
   #drop({ number, registry, metric, table, hasHook }, again = false) {
     table?.close();
@@ -359,7 +361,7 @@ class ThreadPublisher {
   }
 
   /**
-   * Runs the `collect` hooks, and publishes what custom metric objects have.
+   * Runs the `collect` hooks, and publishes the values of custom metric objects.
    *
    * @param {any} message of the hub
    */
@@ -403,7 +405,7 @@ class ThreadPublisher {
 }
 
 /**
- * Reports that what this thread records from now on is not all on the page.
+ * Warns that the page lacks some of what this thread records from now on.
  *
  * @param {unknown} error
  */
@@ -413,7 +415,7 @@ function warnOfMissing(error) {
 
 /**
  * @param {MetricView} view
- * @returns {number} about as much as what must be sent of it
+ * @returns {number} approximate size of what must be sent
  */
 function bytesOf({ table: { pages, rowCount, labelNames }, buckets }) {
   const numbers = pages.reduce((sum, { byteLength }) => sum + byteLength, buckets?.byteLength ?? 0);

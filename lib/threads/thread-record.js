@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs in the thread that serves the page. One thread that has joined, with references to all that it shares.
-// They stay here until it has ended, because the aggregator may be lost, and the thread may compute for ever.
+// Runs in the thread that serves the page. One thread that has joined, with references to everything that it
+// shares. They are kept until the thread has ended: the aggregator may be lost, and the thread may be
+// computing for ever and cannot send them again.
 
 const { isSharedArrayBuffer } = require('node:util/types');
 const { FailureCounts, COLLECT } = require('../source/failure-counts');
@@ -20,7 +21,7 @@ class ThreadRecord {
   isPublished = false;
   /** @type {any[]} messages from its channel that were not applied yet */
   received = [];
-  /** Whether it has left, and answers nothing. */
+  /** Whether the thread has left and does not answer. */
   hasLeft = false;
   /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */
   channel = undefined;
@@ -37,10 +38,11 @@ class ThreadRecord {
   /**
    * @param {number} number for the store: rises with each thread
    * @param {any} message with which it has joined, see thread-link.js
-   * @param {ThreadRecord | undefined} former of a thread that has joined again; shown until all is published
+   * @param {ThreadRecord | undefined} former the former record of a thread that has joined again; shown until
+   *   everything is published
    * @param {(message: object) => void} send to the thread
-   * @param {(answered: boolean, hooksBegan?: number) => void} onSettled its hooks have run, or are not waited
-   *   for
+   * @param {(answered: boolean, hooksBegan?: number) => void} onSettled called when its hooks have run, or
+   *   scrapes do not wait for them
    */
   constructor(number, { thread, join, listening, threadId, task }, former, send, onSettled) {
     checkChunk(join);
@@ -97,7 +99,8 @@ class ThreadRecord {
 
   /**
    * @param {number} number of a metric
-   * @returns {(() => Promise<void> | undefined) | undefined} what has its hook run; undefined if it has none
+   * @returns {(() => Promise<void> | undefined) | undefined} asks the thread to run the metric's hook;
+   *   undefined if it has none
    */
   hookOf(number) {
     const name = this.#hooked.get(number);

@@ -34,7 +34,8 @@ const PUSH_IN_MAIN_THREAD =
 const TIMEOUT = Symbol('timeout');
 
 /**
- * What all WorkerRegistry objects of a thread share, of all copies of this package.
+ * The state that all WorkerRegistry objects of a thread share, including those of other copies of this
+ * package.
  *
  * @typedef {object} SharedThreads
  * @property {import('./thread-hub').ThreadHub} [hub] of a thread that serves the page
@@ -48,26 +49,26 @@ const TIMEOUT = Symbol('timeout');
  */
 
 /**
- * In the main thread, the metrics of all threads of the process that have created a WorkerRegistry, added up
- * with its own. In a worker thread, creating one makes that thread's metrics a part of it.
+ * In the main thread, shows its own metrics added up with those of all threads of the process that have
+ * created a WorkerRegistry. Creating one in a worker thread adds that thread's metrics.
  */
 class WorkerRegistry extends Registry {
   /**
-   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _FORMATS and _RETIRED_MAX_AGE.
+   * An option that is not passed is read from the environment, if it is set there:
+   * PROM_CLIENT_CLUSTER_TIMEOUT, _FORMATS and _RETIRED_MAX_AGE.
    *
    * @param {string | object} [contentType] the format of workerMetrics(), default Prometheus text; or the
    *   options
    * @param {boolean | object} [primary] whether this thread serves the page, default in the main thread only;
    *   or the options
-   * @param {object} [options] except for `timeout`, `formats` and `maxIdleSeconds`, those of the first
-   *   WorkerRegistry of a thread apply
+   * @param {object} [options] `timeout`, `formats` and `maxIdleSeconds` apply to this object; the others are
+   *   shared by all WorkerRegistry objects of a thread, and the first object sets them
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
    *   5000
    * @param {readonly string[]} [options.formats] as setFormats()
    * @param {number} [options.maxIdleSeconds] as setMaxIdleSeconds()
-   * @param {number} [options.retiredMaxAge] milliseconds that label sets of ended threads stay if no thread
-   *   has them, default one hour; in a cluster or group they stay
+   * @param {number} [options.retiredMaxAge] milliseconds for which label sets of ended threads stay if no
+   *   thread has them, default one hour; in a cluster or group they stay for good
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
    * @param {boolean} [options.activeSeries] as that of AggregatorRegistry
@@ -95,8 +96,8 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * The metrics of this thread and of all threads that have joined, as text. Threads that compute or sleep
-   * are read as they are.
+   * Returns the metrics of this thread and of all threads that have joined, as text. Threads that are
+   * computing or sleeping are included with their current numbers.
    *
    * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of workerMetricsBytes()
    * @returns {Promise<string>} '' if there are no metrics, and in a thread that does not serve the page
@@ -110,7 +111,7 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * The same as bytes, which are written outside this thread's loop.
+   * The same page as bytes, which are written outside this thread's loop.
    *
    * @param {object} [options]
    * @param {boolean} [options.gzip] compress, outside this thread's loop
@@ -146,7 +147,7 @@ class WorkerRegistry extends Registry {
     return { primary };
   }
 
-  /** What an endpoint calls. */
+  /** Called by an endpoint. */
   clusterMetricsBytes(/** @type {any} */ options) {
     return this.workerMetricsBytes(options);
   }
@@ -173,9 +174,9 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * Waits for scrapes under way in a thread that serves the page, and then does what close() does, as in
-   * prom-client's successor: AggregatorRegistry's shutdown() releases nothing. There is nothing to save: the
-   * numbers of threads are in shared memory.
+   * In a thread that serves the page, waits for scrapes under way; then does the same as close(). This is
+   * what shutdown() does in prom-client's successor. (AggregatorRegistry's shutdown() saves, and does not
+   * release.) Nothing has to be saved here, because the numbers of threads are in shared memory.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout
@@ -190,13 +191,13 @@ class WorkerRegistry extends Registry {
     return super[ALLOWS_EXEMPLARS];
   }
 
-  /** An endpoint shows the metrics of the registries that have joined. */
+  /** Passed on to the registries that have joined, whose metrics an endpoint shows. */
   set [ALLOWS_EXEMPLARS](allows) {
     super[ALLOWS_EXEMPLARS] = allows;
     for (const registry of /** @type {any} */ (Registry)[JOINED]()) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
-  /** Why there is nothing to show, for an endpoint. */
+  /** Why an endpoint has nothing to show. */
   get [UNAVAILABLE]() {
     const { threads } = processState();
     if (threads === undefined) return 'The WorkerRegistry was closed.';
@@ -211,7 +212,7 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * Sets the registries with which this thread joins, as AggregatorRegistry.setRegistries().
+   * Sets the registries with which this thread joins, like AggregatorRegistry.setRegistries().
    *
    * @param {Registry | Registry[]} list
    * @throws {TypeError} if one of them is not a Registry
@@ -222,7 +223,7 @@ class WorkerRegistry extends Registry {
   }
 
   /**
-   * Aggregates metrics given as JSON, as AggregatorRegistry.aggregate().
+   * Aggregates metrics given as JSON, like AggregatorRegistry.aggregate().
    *
    * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
    * @param {string} [contentType] of the returned registry, default Prometheus text
@@ -235,7 +236,7 @@ class WorkerRegistry extends Registry {
 }
 
 /**
- * No method: one of a derived class may call close() from shutdown().
+ * Not a method, because a derived class may override close() and call shutdown() in it, or the reverse.
  *
  * @param {WorkerRegistry} registry
  * @param {number} timeout milliseconds for scrapes under way
@@ -272,7 +273,7 @@ function serve(threads, options) {
     /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess() !== undefined;
   const hub = new ThreadHub(() => threads.primary, isMember);
   threads.hub = hub;
-  // The page of this process: its workers, if it is a cluster's primary, are on the page of
+  // This page shows only this process. If it is a cluster's primary, its workers are on the page of
   // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());
   threads.primary = new ClusterPrimary(
@@ -308,7 +309,8 @@ function join(threads) {
   try {
     threads.publisher = new ThreadPublisher(registriesOfAllCopies);
   } catch (error) {
-    // There is no shared memory, or no SharedArrayBuffer: the application goes on without.
+    // Without shared memory or SharedArrayBuffer, the application continues, but this thread is not on the
+    // page.
     warnOfMissing(error);
   }
 }

@@ -43,10 +43,10 @@ const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
  * workers.
  *
  * @typedef {object} ProcessThreads
- * @property {() => void} sends everything they have to a new aggregator
+ * @property {() => void} share sends everything they have to a new aggregator
  * @property {() => number[]} shown ids of those that are on the page
  * @property {() => number[]} hooked ids of those whose hooks are to run
- * @property {(id: number, timeout: number) => number} asks one to run its hooks, as `ask` of ScrapeRounds
+ * @property {(id: number, timeout: number) => number} ask asks one to run its hooks, as `ask` of ScrapeRounds
  * @property {(id: number, waited: number) => void} timeOut notes that a scrape has waited in vain
  * @property {(ids: number[]) => void} retired their counts are now part of the totals
  */
