@@ -278,7 +278,7 @@ class ThreadPublisher {
     void this.#publishChangesSoon();
   }
 
-  /** In a later turn than the registration of a metric: programs may assign a hook or an aggregator after it. */
+  /** In a later turn than the registration of a metric, after which programs may assign a hook or aggregator. */
   async #publishChangesSoon() {
     if (this.#isPublishingChanges) return;
     this.#isPublishingChanges = true;
