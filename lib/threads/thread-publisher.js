@@ -278,7 +278,7 @@ class ThreadPublisher {
     void this.#publishChangesSoon();
   }
 
-  /** In a later turn than the registration of a metric, after which programs may assign a hook or aggregator. */
+  /** Later than the registration of a metric, because programs may then assign a hook or an aggregator. */
   async #publishChangesSoon() {
     if (this.#isPublishingChanges) return;
     this.#isPublishingChanges = true;
