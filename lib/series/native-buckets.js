@@ -208,31 +208,23 @@ class NativeBuckets {
   }
 
   /**
-   * @param {Head} head
-   * @param {Buckets} buckets
-   */
-  #addAll(head, { schema, zeroCount, positive, negative }) {
-    head.numbers[head.at / WORDS_OF_NUMBER + ZERO_COUNT] += zeroCount;
-    this.#addSide(head, POSITIVE, positive, schema);
-    this.#addSide(head, NEGATIVE, negative, schema);
-  }
-
-  /**
    * A row without counts, and with the schema and zero threshold of the options.
    *
    * @param {number} row
    */
   clear(row) {
     this.#start(row);
-    this.#keep(HEADS, row >> HEAD_SHIFT);
-    const { words, numbers, at } = this.#headOf(row);
-    const isEmpty = words[at + POPULATED] === 0 && numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0;
+    const head = this.#headOf(row);
+    const { words, numbers, at } = head;
     // A new row already is in this state: writing it would take most of the time of a new label set.
-    const hasOptions =
+    const isNew =
+      words[at + POPULATED] === 0 &&
       words[at + SCHEMA] === this.schema &&
+      numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0 &&
       numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD] === this.zeroThreshold;
-    if (isEmpty && hasOptions) return;
-    this.#rewrite(this.#headOf(row), this.#empty());
+    if (isNew) return;
+    this.#keep(HEADS, row >> HEAD_SHIFT);
+    this.#rewrite(head, this.#empty());
   }
 
   /** @param {number} row */
@@ -297,19 +289,6 @@ class NativeBuckets {
   /**
    * @param {Head} head
    * @param {number} side
-   * @param {Side} buckets
-   * @param {number} schema of the indices
-   */
-  #addSide(head, side, { indices, counts }, schema) {
-    for (let i = 0; i < indices.length; i++) {
-      // Adding may lower the schema.
-      this.#addCount(head, side, lowered(indices[i], schema - head.words[head.at + SCHEMA]), counts[i]);
-    }
-  }
-
-  /**
-   * @param {Head} head
-   * @param {number} side
    * @param {number} index at the head's schema
    * @param {number} count
    */
@@ -347,7 +326,7 @@ class NativeBuckets {
 
   /**
    * @param {Head} head
-   * @param {Buckets} buckets its new content
+   * @param {Buckets} buckets its new content: no more than fit
    * @param {boolean} [isWide]
    */
   #rewrite(head, buckets, isWide = isLarge(buckets.positive) || isLarge(buckets.negative)) {
@@ -356,7 +335,11 @@ class NativeBuckets {
     next.words[SCHEMA] = buckets.schema;
     next.words[IS_WIDE] = isWide ? 1 : 0;
     numbers[ZERO_THRESHOLD] = buckets.zeroThreshold;
-    this.#addAll(next, buckets);
+    numbers[ZERO_COUNT] = buckets.zeroCount;
+    for (const side of [POSITIVE, NEGATIVE]) {
+      const { indices, counts } = side === POSITIVE ? buckets.positive : buckets.negative;
+      for (let i = 0; i < indices.length; i++) this.#addCount(next, side, indices[i], counts[i]);
+    }
     const old = copyOf(head);
     replaceHead(head, next.words);
     this.#freeSide(old, POSITIVE);

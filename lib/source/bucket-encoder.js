@@ -6,6 +6,7 @@
 // these rows.
 
 const { BucketWriter, blockOf } = require('./bucket-rows');
+const { BUCKETS, LATER_BUCKETS } = require('./source-format');
 const { runThrough } = require('../event-loop/slices');
 
 const ROWS_PER_STEP = 32;
@@ -30,6 +31,9 @@ let nextVersion = 1;
  * @property {BucketWriter} writer
  */
 
+/** @typedef {import('./extras').ExtraEncoder} ExtraEncoder */
+
+/** @implements {ExtraEncoder} */
 class BucketEncoder {
   /** @type {WeakMap<SeriesTable, TableRows>} */
   #tables = new WeakMap();
@@ -37,46 +41,34 @@ class BucketEncoder {
   /**
    * Encodes the rows that have changed.
    *
-   * @param {MetricView[]} views
+   * @param {MetricView} view of a native histogram
    * @param {boolean} [isAhead] whether blocks can still be written ahead of the capture
    * @returns {Generator<void>} yields where a slice may end
    */
-  *encodeChanged(views, isAhead = false) {
-    for (const view of views) {
-      if (view.buckets === undefined) continue;
-      const encoded = this.#rowsOf(view.table);
-      const later = yield* encodeLater(encoded, view);
-      if (isAhead && later.length > 0) yield* makeBlock(encoded, view);
-    }
+  *encodeChanged(view, isAhead = false) {
+    const encoded = this.#rowsOf(view.table);
+    const later = yield* encodeLater(encoded, view);
+    if (isAhead && later.length > 0) yield* makeBlock(encoded, view);
   }
 
   /**
-   * @param {MetricView[]} views
-   * @returns {ExtraBlock[]} of each native histogram, as encodeChanged() has made it
-   */
-  unchanging(views) {
-    return views.flatMap(view => this.blockOf(view) ?? []);
-  }
-
-  /**
-   * @param {MetricView} view
+   * @param {MetricView} view of a native histogram
    * @returns {ExtraBlock | undefined} as encodeChanged() has made it
    */
-  blockOf({ table }) {
-    const encoded = this.#tables.get(table);
-    return encoded?.epoch === table.epoch ? encoded.block : undefined;
+  aheadOf({ table }) {
+    return this.#rowsOf(table).block;
   }
 
-  /** @returns {import('./extras').ExtraEncoder} for the rows that have changed since that block was made */
-  get later() {
-    return {
-      *encodeChanged() {},
-      blockOf: view => {
-        const encoded = this.#rowsOf(view.table);
-        const later = runThrough(encodeLater(encoded, view));
-        return later.length === 0 ? undefined : runThrough(blockOf(later, encoded.rows));
-      },
-    };
+  /**
+   * @param {MetricView} view of a native histogram
+   * @returns {ExtraBlock[]} that block, and one of the rows that have changed since
+   */
+  blocksOf(view) {
+    const encoded = this.#rowsOf(view.table);
+    const later = runThrough(encodeLater(encoded, view));
+    const blocks = encoded.block === undefined ? [] : [encoded.block];
+    if (later.length > 0) blocks.push(runThrough(blockOf(LATER_BUCKETS, later, encoded.rows)));
+    return blocks;
   }
 
   /**
@@ -136,7 +128,7 @@ function* makeBlock(encoded, { table }) {
     if (encoded.rows[row] !== undefined && table.isLive(row)) rows.push(row);
   /** @type {EncodedRow[]} */
   const copies = [];
-  encoded.block = yield* blockOf(rows, encoded.rows, copies);
+  encoded.block = yield* blockOf(BUCKETS, rows, encoded.rows, copies);
   encoded.inBlock = copies;
   // Keeps the copies in the block and frees the originals, except for rows that were encoded again meanwhile.
   copies.forEach((copy, row) => {

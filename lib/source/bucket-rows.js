@@ -99,12 +99,13 @@ class BucketWriter {
 /**
  * Makes a block.
  *
+ * @param {number} kind
  * @param {readonly number[]} rows in rising order
  * @param {readonly (EncodedRow | undefined)[]} encoded the encoded rows, by row number
  * @param {EncodedRow[]} [copies] receives them by row number, in the memory of the block
  * @returns {Generator<void, ExtraBlock>} yields where a slice may end
  */
-function* blockOf(rows, encoded, copies) {
+function* blockOf(kind, rows, encoded, copies) {
   const taken = /** @type {EncodedRow[]} */ (rows.map(row => encoded[row]));
   const headBytes = rows.length * INDEX_BYTES;
   const bytes = taken.reduce((sum, { bytes: { length } }) => sum + length, headBytes);
@@ -122,11 +123,12 @@ function* blockOf(rows, encoded, copies) {
     end += own.length;
     if ((i + 1) % ROWS_PER_STEP === 0) yield;
   }
-  return { count: rows.length, chunks: [all] };
+  return { kind, count: rows.length, chunks: [all] };
 }
 
 /** Reads a block, which may come from another process: the constructor checks all of it. */
 class BucketRows {
+  #earlier;
   #versions;
   /** @type {Int32Array} row number and length in bytes of each row */
   #rows;
@@ -140,9 +142,11 @@ class BucketRows {
    * @param {import('./byte-buffers').ByteReader} reader at the beginning of the block
    * @param {number} count of rows in it
    * @param {number} rowCount of the table
+   * @param {BucketRows} [earlier] a block whose rows this one replaces
    * @throws {SnapshotError} if the bytes do not follow the format
    */
-  constructor(reader, count, rowCount) {
+  constructor(reader, count, rowCount, earlier) {
+    this.#earlier = earlier;
     if (count > rowCount) throw invalid(`the buckets of ${count} rows of ${rowCount}`);
     this.#versions = reader.float64Array(count);
     this.#rows = reader.int32Array(count * 2);
@@ -166,20 +170,20 @@ class BucketRows {
   /**
    * @param {number} row
    * @returns {number | undefined} a number that differs after each change of the row's buckets; undefined if
-   *   the block does not have the row
+   *   no block has the row
    */
   changesOf(row) {
     const place = this.#placeOf(row);
-    return place < 0 ? undefined : this.#versions[place];
+    return place < 0 ? this.#earlier?.changesOf(row) : this.#versions[place];
   }
 
   /**
    * @param {number} row
-   * @returns {Buckets | undefined} undefined if the block does not have the row
+   * @returns {Buckets | undefined} undefined if no block has the row
    */
   read(row) {
     const place = this.#placeOf(row);
-    return place < 0 ? undefined : this.#read(place, true);
+    return place < 0 ? this.#earlier?.read(row) : this.#read(place, true);
   }
 
   /**
@@ -263,21 +267,6 @@ class BucketRows {
 }
 
 /**
- * Combines two blocks: the rows of the later one replace those of the first.
- *
- * @param {BucketRows} later
- * @param {BucketRows | undefined} first
- * @returns {import('./extras').SourceBuckets}
- */
-function withLater(later, first) {
-  if (first === undefined) return later;
-  return {
-    changesOf: row => later.changesOf(row) ?? first.changesOf(row),
-    read: row => later.read(row) ?? first.read(row),
-  };
-}
-
-/**
  * @param {string} message
  * @returns {SnapshotError}
  */
@@ -285,4 +274,4 @@ function invalid(message) {
   return new SnapshotError('numbers', message);
 }
 
-module.exports = { BucketWriter, BucketRows, blockOf, withLater };
+module.exports = { BucketWriter, BucketRows, blockOf };

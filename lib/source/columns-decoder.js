@@ -4,7 +4,7 @@
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { hasChecksum, NO_CHECKSUM } = require('./checksum');
-const { EXTRAS, COMMON_KINDS, SPARSE_KINDS } = require('./extras');
+const { EXTRAS } = require('./extras');
 const { readFailures } = require('./failure-counts');
 const { isValidLabelName } = require('../registry/names');
 const {
@@ -18,7 +18,6 @@ const {
   LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
-  SPARSE_ENTRY,
 } = require('./source-format');
 
 /** @type {import('./extras').RowExtras} */
@@ -191,8 +190,7 @@ function readEntry(reader, parts, ahead) {
   const kind = reader.uint32();
   const defaults = reader.uint32();
   if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
-  if (kind !== TABLE_ENTRY && kind !== SPARSE_ENTRY)
-    throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
   const readPart = () => {
     const offset = reader.float64();
     const part = { start: Math.abs(offset), end: 0 };
@@ -208,10 +206,12 @@ function readEntry(reader, parts, ahead) {
     throw new SnapshotError('numbers', 'all rows should be live, but some are not');
   /** @type {TableEntry['extras']} */
   const extras = [];
-  const kinds = kind === SPARSE_ENTRY ? SPARSE_KINDS : COMMON_KINDS;
-  for (let extra = 0; extra < kinds; extra++) {
-    const count = reader.uint32();
-    if (count > 0) extras.push({ kind: extra, count, part: readPart() });
+  let before = -1;
+  for (let left = reader.count(); left > 0; left--) {
+    const [extra, count] = [reader.uint32(), reader.uint32()];
+    if (!(extra in EXTRAS && extra > before)) throw new SnapshotError('numbers', `extras of kind ${extra}`);
+    extras.push({ kind: extra, count, part: readPart() });
+    before = extra;
   }
   return { defaults, metric, ended, rowCount, liveCount, numbers, order, extras };
 }

@@ -4,10 +4,8 @@
 
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
-const { COMMON_KINDS, SPARSE_KINDS } = require('./extras');
 const { writeFailures } = require('./failure-counts');
 const { liveRows } = require('../series/live-rows');
-const { kindOf } = require('../series/layouts');
 const {
   MAGIC,
   END_MARK,
@@ -19,12 +17,15 @@ const {
   LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
-  SPARSE_ENTRY,
 } = require('./source-format');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./source-log').SourceLog} SourceLog */
 /** @typedef {import('./blocks-ahead').BlocksAhead} BlocksAhead */
+/** @typedef {import('./extras').ExtraBlock} ExtraBlock */
+
+/** @type {readonly ExtraBlock[]} */
+const NO_BLOCKS = Object.freeze([]);
 
 /**
  * A captured metric: one of this library with its table, or the JSON of a custom metric object.
@@ -33,7 +34,7 @@ const {
  * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
  * @property {TableNumbers} [numbers] a copy of the numbers of the view's table, if they were copied
- * @property {(import('./extras').ExtraBlock | undefined)[]} [extras] in the order of EXTRAS
+ * @property {readonly ExtraBlock[]} [extras] of the view
  * @property {string} [json] from stringifyJson()
  */
 
@@ -121,7 +122,7 @@ function encodeHeader(capture, log, { numbersStart, columnsStart, bytes, checksu
  */
 function writeNumbers(writer, columns, capture, log, ahead) {
   let last = 0;
-  /** @param {import('./extras').ExtraBlock} block */
+  /** @param {ExtraBlock} block */
   const aheadOf = block => {
     const offset = ahead.offsetOf(block);
     // The offsets must rise, which they would not for a metric that is in two registries.
@@ -130,19 +131,16 @@ function writeNumbers(writer, columns, capture, log, ahead) {
   writer.list(capture.defaultLabels, labels => writer.labels(labels));
   writeFailures(writer, capture.failures);
   writer.list(capture.entries, entry => {
-    const { view } = entry;
+    const { view, extras = NO_BLOCKS } = entry;
+    writer.uint32(view === undefined ? JSON_ENTRY : TABLE_ENTRY);
+    writer.uint32(entry.defaults);
     if (view === undefined) {
-      writer.uint32(JSON_ENTRY);
-      writer.uint32(entry.defaults);
       writer.string(entry.json ?? 'null');
     } else {
-      const { hasBuckets } = kindOf(view.layout);
-      writer.uint32(hasBuckets ? SPARSE_ENTRY : TABLE_ENTRY);
-      writer.uint32(entry.defaults);
       writer.uint32(log.numberOf(view));
       writer.uint32(endedNumber(view.ended));
       writeColumns(writer, columns, entry.numbers ?? view.table);
-      writeExtras(writer, columns, entry, hasBuckets ? SPARSE_KINDS : COMMON_KINDS, aheadOf);
+      writeExtras(writer, columns, extras, aheadOf);
     }
   });
 }
@@ -178,21 +176,19 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
 /**
  * @param {ByteWriter} writer
  * @param {ByteWriter} columns
- * @param {CaptureEntry} entry
- * @param {number} kinds how many kinds of extras it has
- * @param {(block: import('./extras').ExtraBlock) => number | undefined} aheadOf offset of a block in the
- *   file, if it was written ahead
+ * @param {readonly ExtraBlock[]} blocks
+ * @param {(block: ExtraBlock) => number | undefined} aheadOf offset of a block in the file, if it was written
+ *   ahead
  */
-function writeExtras(writer, columns, { extras = [] }, kinds, aheadOf) {
+function writeExtras(writer, columns, blocks, aheadOf) {
   columns.align(8);
-  for (let kind = 0; kind < kinds; kind++) {
-    const block = extras[kind];
-    writer.uint32(block?.count ?? 0);
-    if (block === undefined) continue;
+  writer.list(blocks, block => {
+    writer.uint32(block.kind);
+    writer.uint32(block.count);
     const ahead = aheadOf(block);
     writer.float64(ahead === undefined ? columns.length : -ahead);
     if (ahead === undefined) for (const chunk of block.chunks) columns.append(chunk);
-  }
+  });
 }
 
 /**

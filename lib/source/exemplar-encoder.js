@@ -6,38 +6,37 @@
 
 const { ByteWriter } = require('./byte-buffers');
 const { encodeExemplar } = require('./exemplars');
+const { EXEMPLARS } = require('./source-format');
 const { runThrough } = require('../event-loop/slices');
 
 /** @typedef {import('../metric/exemplar').Exemplars} Exemplars */
-/** @typedef {{version: number, epoch: number, count: number, chunks: Uint8Array[]}} ExemplarBlock */
+/** @typedef {{version: number, epoch: number, block: import('./extras').ExtraBlock}} Encoded */
 
 class ExemplarEncoder {
-  /** @type {WeakMap<Exemplars, ExemplarBlock>} */
-  #blocks = new WeakMap();
+  /** @type {WeakMap<Exemplars, Encoded>} */
+  #encoded = new WeakMap();
 
   /**
-   * Encodes the exemplars of metrics that have new ones.
+   * Encodes the exemplars of a metric if it has new ones.
    *
-   * @param {import('../exposition/live-family').MetricView[]} views
+   * @param {import('../exposition/live-family').MetricView} view
    * @returns {Generator<void>} yields between exemplars
    */
-  *encodeChanged(views) {
-    for (const { exemplars, table } of views) {
-      if (exemplars === undefined || this.#blocks.get(exemplars)?.version === exemplars.version) continue;
-      yield* this.#encode(exemplars, table.epoch);
-    }
+  *encodeChanged({ exemplars, table }) {
+    if (exemplars === undefined || this.#encoded.get(exemplars)?.version === exemplars.version) return;
+    yield* this.#encode(exemplars, table.epoch);
   }
 
   /**
    * @param {import('../exposition/live-family').MetricView} view
-   * @returns {ExemplarBlock | undefined} as encodeChanged() encoded it, or encoded again if the rows have
-   *   been renumbered since; undefined if there is no exemplar
+   * @returns {import('./extras').ExtraBlock[]} as encodeChanged() encoded it, or encoded again if the rows
+   *   have been renumbered since; none if there is no exemplar
    */
-  blockOf({ exemplars, table }) {
-    if (exemplars === undefined) return undefined;
-    if (this.#blocks.get(exemplars)?.epoch !== table.epoch) runThrough(this.#encode(exemplars, table.epoch));
-    const block = this.#blocks.get(exemplars);
-    return block?.count === 0 ? undefined : block;
+  blocksOf({ exemplars, table }) {
+    if (exemplars === undefined) return [];
+    if (this.#encoded.get(exemplars)?.epoch !== table.epoch) runThrough(this.#encode(exemplars, table.epoch));
+    const { block } = /** @type {Encoded} */ (this.#encoded.get(exemplars));
+    return block.count === 0 ? [] : [block];
   }
 
   /**
@@ -55,7 +54,8 @@ class ExemplarEncoder {
       if (++count % 16 === 0) yield;
     }
     writer.align(8);
-    this.#blocks.set(exemplars, { version, epoch, count, chunks: writer.chunks() });
+    const block = { kind: EXEMPLARS, count, chunks: writer.chunks() };
+    this.#encoded.set(exemplars, { version, epoch, block });
   }
 }
 

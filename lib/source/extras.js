@@ -1,11 +1,11 @@
 'use strict';
 
-// Extras: what rows have besides their columns. A snapshot has a block of each kind for each metric, in the
-// order of this list. A new kind is added here; source.js chooses its encoder, and store/cluster-family.js
-// merges it.
+// Extras: what rows have besides their columns. A snapshot has a block of each kind for each metric that has
+// it. A new kind is added here; source.js chooses its encoder, and store/cluster-family.js merges it.
 
 const { SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
+const { DIGESTS, EXEMPLARS, BUCKETS, LATER_BUCKETS } = require('./source-format');
 
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
@@ -35,45 +35,39 @@ const { decodeExemplars } = require('./exemplars');
  */
 
 /**
- * A block: how many parts it has, as its kind counts them, and its bytes, a multiple of 8.
+ * A block: its kind, how many parts it has, as its kind counts them, and its bytes, a multiple of 8. A metric
+ * has them by rising kind.
  *
- * @typedef {{count: number, chunks: ArrayBufferView[]}} ExtraBlock
+ * @typedef {{kind: number, count: number, chunks: ArrayBufferView[]}} ExtraBlock
  */
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
  * @typedef {object} ExtraEncoder
- * @property {(views: import('../exposition/live-family').MetricView[], isAhead: boolean) => Generator<void>}
- *   encodeChanged encodes what has changed; `isAhead` if blocks can still be written ahead of the capture.
- *   Yields where a slice may end
- * @property {(view: import('../exposition/live-family').MetricView, isCurrent: boolean) =>
- *   ExtraBlock | undefined} blockOf returns the encoded block; with `isCurrent`, later changes must be
- *   included, however long that takes
- * @property {(views: import('../exposition/live-family').MetricView[]) => ExtraBlock[]} [unchanging]
- *   blocks of a single chunk that can be written ahead of the capture: blockOf() gives the same block or
- *   another one
+ * @property {(view: MetricView) => Generator<void>} encodeChanged encodes what has changed; yields where a
+ *   slice may end
+ * @property {(view: MetricView, isCurrent: boolean) => ExtraBlock[]} blocksOf as encoded; `isCurrent` if what
+ *   has changed since must be in them, however long that takes
+ * @property {(view: MetricView) => ExtraBlock | undefined} [aheadOf] a block of a single chunk that can be
+ *   written ahead of the capture: blocksOf() gives the same block or another one
  */
 
 /**
  * @typedef {object} ExtraKind
  * @property {keyof RowExtras} name
- * @property {boolean} [hasBuckets] whether only rows with sparse buckets have it
  * @property {(open: () => ByteReader, count: number, rowCount: number, before: any) => any} decode without a
  *   copy; `open` gives a reader at the beginning, `before` is what an earlier kind of that name has decoded
  */
 
-/** @type {readonly ExtraKind[]} */
-const EXTRAS = [
-  { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
+/** @type {Readonly<Record<number, ExtraKind>>} */
+const EXTRAS = {
+  [DIGESTS]: { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
   // Exemplars are decoded only when they are shown.
-  { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
-  // All rows, some time before the capture; then those that have changed since.
-  { name: 'buckets', hasBuckets: true, decode: readBuckets },
-  { name: 'buckets', hasBuckets: true, decode: readBuckets },
-];
-
-/** How many kinds an entry has. */
-const SPARSE_KINDS = EXTRAS.length;
-const COMMON_KINDS = EXTRAS.filter(({ hasBuckets }) => !hasBuckets).length;
+  [EXEMPLARS]: { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
+  [BUCKETS]: { name: 'buckets', decode: readBuckets },
+  [LATER_BUCKETS]: { name: 'buckets', decode: readBuckets },
+};
 
 /**
  * @param {ByteReader} reader
@@ -96,14 +90,14 @@ function readDigests(reader, rowCount) {
  * @param {() => ByteReader} open
  * @param {number} count
  * @param {number} rowCount
- * @param {import('./bucket-rows').BucketRows | undefined} first
+ * @param {import('./bucket-rows').BucketRows | undefined} earlier
  * @returns {SourceBuckets}
  * @throws {SnapshotError} if they are not valid
  */
-function readBuckets(open, count, rowCount, first) {
+function readBuckets(open, count, rowCount, earlier) {
   // Loaded on first use: programs without native histograms do not need this file.
-  const { BucketRows, withLater } = require('./bucket-rows');
-  return withLater(new BucketRows(open(), count, rowCount), first);
+  const { BucketRows } = require('./bucket-rows');
+  return new BucketRows(open(), count, rowCount, earlier);
 }
 
-module.exports = { EXTRAS, COMMON_KINDS, SPARSE_KINDS };
+module.exports = { EXTRAS };

@@ -28,8 +28,14 @@ const STARTS = 4;
 
 const TABLE_ENTRY = 0;
 const JSON_ENTRY = 1;
-/** A table whose rows have sparse buckets. */
-const SPARSE_ENTRY = 2;
+
+/** Kinds of what rows have besides their columns. */
+const DIGESTS = 0;
+const EXEMPLARS = 1;
+/** All rows, some time before the capture. */
+const BUCKETS = 2;
+/** Those that have changed since. */
+const LATER_BUCKETS = 3;
 
 module.exports = {
   LOG_MAGIC,
@@ -49,5 +55,8 @@ module.exports = {
   STARTS,
   TABLE_ENTRY,
   JSON_ENTRY,
-  SPARSE_ENTRY,
+  DIGESTS,
+  EXEMPLARS,
+  BUCKETS,
+  LATER_BUCKETS,
 };

@@ -68,9 +68,9 @@ class SourceLog {
   #metrics = new Map();
   /** How many metrics have been numbered. */
   #numbers = 0;
+  /** How many of them were dropped, not counting ended rows, which come and go. */
+  #dropped = 0;
   #passes = 0;
-  /** How many of these numbers were for ended rows. */
-  #endedNumbers = 0;
   /** Length of the log when it was first complete; 0 before that. */
   #firstLength = 0;
   #onDefined;
@@ -90,7 +90,7 @@ class SourceLog {
     this.#checked = 0;
     this.#writer = new ByteWriter(16384);
     this.#metrics.clear();
-    this.#numbers = this.#endedNumbers = this.#firstLength = 0;
+    this.#numbers = this.#dropped = this.#firstLength = 0;
     this.losses++;
     this.#write(writer => {
       writer.bytes(LOG_MAGIC);
@@ -136,7 +136,10 @@ class SourceLog {
   *extend(views) {
     const pass = ++this.#passes;
     startsAreRead();
-    for (const view of views) yield* this.#extendBy(view, pass);
+    for (const view of views) {
+      const metric = this.#update(view, pass);
+      if (metric.rows < view.table.rowCount) yield* this.#addRows(metric);
+    }
     for (const metric of this.#metrics.values()) {
       if (metric.pass >= pass) continue;
       this.#drop(metric);
@@ -146,13 +149,9 @@ class SourceLog {
     this.#firstLength ||= this.length;
   }
 
-  /**
-   * @param {number} metrics how many there are, not counting ended rows, which come and go
-   * @returns {boolean} whether most of the log may describe what is gone
-   */
-  isMostlyGone(metrics) {
-    const numbers = this.#numbers - this.#endedNumbers;
-    if (numbers > FEW_METRICS && metrics * 2 < numbers) return true;
+  /** Whether most of the log may describe what is gone. */
+  get isMostlyGone() {
+    if (this.#dropped > Math.max(this.#metrics.size, FEW_METRICS)) return true;
     return this.length > SHORT_LOG_BYTES && this.length > this.#firstLength * MAX_GROWTH;
   }
 
@@ -174,11 +173,13 @@ class SourceLog {
   }
 
   /**
+   * Appends what a metric has besides new rows.
+   *
    * @param {MetricView} view
    * @param {number} pass
-   * @returns {Generator<void>} yields where a slice may end
+   * @returns {LogMetric}
    */
-  *#extendBy(view, pass) {
+  #update(view, pass) {
     const { table } = view;
     let metric = this.#metrics.get(table);
     if (metric !== undefined && isOutdated(metric, view)) {
@@ -189,6 +190,15 @@ class SourceLog {
     metric.view = view;
     metric.pass = Math.max(metric.pass, pass);
     this.#writeStarts(metric);
+    return metric;
+  }
+
+  /**
+   * @param {LogMetric} metric that has rows which the log does not have
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#addRows(metric) {
+    const { table } = metric.view;
     // Rows that are added meanwhile are left to the next call.
     const end = table.rowCount;
     while (metric.rows < end && this.#metrics.get(table) === metric) {
@@ -216,7 +226,6 @@ class SourceLog {
     const { table } = view;
     const { labelNames, epoch: tableEpoch } = table;
     const number = this.#numbers++;
-    if (view.ended !== undefined) this.#endedNumbers++;
     const values = labelNames.map(() => 1);
     // Lists the properties: with `...`, each object gets its own hidden class, and a capture of a thousand
     // metrics takes three times as long.
@@ -269,6 +278,7 @@ class SourceLog {
    */
   #drop({ number, view }) {
     this.#metrics.delete(view.table);
+    if (view.ended === undefined) this.#dropped++;
     this.#write(writer => {
       writer.uint32(DROP);
       writer.uint32(number);

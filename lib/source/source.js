@@ -31,6 +31,9 @@ const MAX_NAME_LENGTH = 1000;
 
 const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 
+/** @type {Pick<CaptureEntry, 'extras'>} */
+const NO_EXTRAS = Object.freeze({ extras: [] });
+
 /** @typedef {import('./source-log').LogPosition} LogPosition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./columns-encoder').CaptureEntry} CaptureEntry */
@@ -38,8 +41,8 @@ const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 class Source {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
-  /** @type {import('./extras').ExtraEncoder[]} by kind of extra */
-  #extras = [new DigestEncoder(), new ExemplarEncoder()];
+  /** @type {import('./extras').ExtraEncoder[]} */
+  #encoders = [new DigestEncoder(), new ExemplarEncoder()];
   /** @type {import('./bucket-encoder').BucketEncoder | undefined} */
   #bucketEncoder = undefined;
   #hooks = new CollectHooks();
@@ -113,7 +116,7 @@ class Source {
     try {
       await unfinished.ended;
       const current = this.#views();
-      await this.#inSlices(this.#encodeChanged(current, false));
+      await this.#inSlices(this.#encodeChanged(current.filter(hasExtras), false));
       if (ahead === undefined || capture === undefined) return undefined;
       // Extends the log by what the hooks have added.
       await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
@@ -186,19 +189,18 @@ class Source {
   *#preparation(views, ahead, onProgress) {
     // Compaction comes first, because it renumbers rows.
     yield* compactionSteps(views);
-    yield* this.#encodeChanged(views, true);
+    const withExtras = views.filter(hasExtras);
+    yield* this.#encodeChanged(withExtras, true);
     if (ahead === undefined) return;
-    const buckets = this.#bucketEncoder;
-    const encoders = buckets === undefined ? this.#extras : [...this.#extras, buckets];
     // Offsets must follow the order of the entries.
-    const lists = buckets === undefined ? [views] : views.map(view => [view]);
-    const blocks = lists.flatMap(list => encoders.flatMap(encoder => encoder.unchanging?.(list) ?? []));
+    const blocks = withExtras.flatMap(view =>
+      this.#encodersOf(view).flatMap(encoder => encoder.aheadOf?.(view) ?? []),
+    );
     for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
-    const { length } = views.filter(({ ended }) => ended === undefined);
-    if (this.log.isMostlyGone(length)) this.log.restart();
+    if (this.log.isMostlyGone) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
     // Encodes what was observed meanwhile; otherwise the capture would have to.
-    yield* this.#encodeBuckets(views, false);
+    yield* this.#encodeBuckets(withExtras, false);
   }
 
   /**
@@ -213,12 +215,12 @@ class Source {
   /**
    * Encodes digests, exemplars and buckets that have changed.
    *
-   * @param {MetricView[]} views
+   * @param {MetricView[]} views of metrics that have some
    * @param {boolean} isAhead whether blocks can still be written ahead of the capture
    * @returns {Generator<void>} yields where a slice may end
    */
   *#encodeChanged(views, isAhead) {
-    for (const encoder of this.#extras) yield* encoder.encodeChanged(views, isAhead);
+    for (const encoder of this.#encoders) for (const view of views) yield* encoder.encodeChanged(view);
     yield* this.#encodeBuckets(views, isAhead);
   }
 
@@ -352,7 +354,8 @@ class Source {
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
-    return { extras: this.#encodersOf(view).map(encoder => encoder.blockOf(view, isCurrent)) };
+    if (!hasExtras(view)) return NO_EXTRAS;
+    return { extras: this.#encodersOf(view).flatMap(encoder => encoder.blocksOf(view, isCurrent)) };
   }
 
   /** Loaded on first use: programs without native histograms do not need this file. */
@@ -367,17 +370,16 @@ class Source {
    * @returns {Generator<void>} yields where a slice may end
    */
   *#encodeBuckets(views, isAhead) {
-    const native = views.filter(({ buckets }) => buckets !== undefined);
-    if (native.length > 0) yield* this.#buckets.encodeChanged(native, isAhead);
+    for (const view of views)
+      if (view.buckets !== undefined) yield* this.#buckets.encodeChanged(view, isAhead);
   }
 
   /**
    * @param {MetricView} view
-   * @returns {import('./extras').ExtraEncoder[]} by kind of extra that it has
+   * @returns {import('./extras').ExtraEncoder[]}
    */
   #encodersOf({ buckets }) {
-    if (buckets === undefined) return this.#extras;
-    return [...this.#extras, this.#buckets, this.#buckets.later];
+    return buckets === undefined ? this.#encoders : [...this.#encoders, this.#buckets];
   }
 
   /**
@@ -431,6 +433,14 @@ class Source {
 }
 
 /**
+ * @param {MetricView} view
+ * @returns {boolean} whether rows may have more than numbers
+ */
+function hasExtras({ digestOf, exemplars, buckets }) {
+  return (digestOf ?? exemplars ?? buckets) !== undefined;
+}
+
+/**
  * @param {string} name of the metric
  * @param {unknown} reason
  */
@@ -479,6 +489,7 @@ function tableCounts(entries) {
  */
 function* compactionSteps(views) {
   for (const { table } of views) {
+    if (table.live === undefined) continue;
     const steps = table.compactionSteps();
     while (!timedSection('worker:compact', () => steps.next()).done) yield;
   }

@@ -14,13 +14,13 @@ function encodedSummary() {
   const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [] });
   for (let row = 0; row < ROWS; row++) summary.observe({ a: row }, row);
   const encoder = new DigestEncoder();
-  runThrough(encoder.encodeChanged([viewOf(summary)]));
+  runThrough(encoder.encodeChanged(viewOf(summary)));
   return { summary, encoder };
 }
 
 /** The means of each row's centroids, as a reader of the snapshot finds them. */
 function meansOf({ summary, encoder }, isLast = false) {
-  const [index, ...centroids] = encoder.blockOf(viewOf(summary), isLast).chunks;
+  const [index, ...centroids] = encoder.blocksOf(viewOf(summary), isLast)[0].chunks;
   const all = [index, ...centroids].flatMap(array => [...array]);
   const { rowCount } = viewOf(summary).table;
   let at = rowCount * 2;
@@ -36,11 +36,11 @@ describe('DigestEncoder, between the encoding of digests and the capture', () =>
   test('a capture gets all digests as one piece, if none was removed or reset', () => {
     const { summary, encoder } = encodedSummary();
     summary.observe({ a: 7 }, 1);
-    const first = encoder.blockOf(viewOf(summary), false);
+    const first = encoder.blocksOf(viewOf(summary), false)[0];
     assert.strictEqual(first.chunks.length, 1);
-    assert.strictEqual(encoder.blockOf(viewOf(summary), false), first);
+    assert.strictEqual(encoder.blocksOf(viewOf(summary), false)[0], first);
     summary.remove({ a: 7 });
-    assert.strictEqual(encoder.blockOf(viewOf(summary), false).chunks.length, ROWS);
+    assert.strictEqual(encoder.blocksOf(viewOf(summary), false)[0].chunks.length, ROWS);
   });
 
   test('digests are as they were encoded, and the last columns have what was observed since', () => {

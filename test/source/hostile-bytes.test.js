@@ -23,6 +23,9 @@ const {
   BYTES_OFFSET,
   END_MARK,
   TABLE_ENTRY,
+  EXEMPLARS,
+  BUCKETS,
+  LATER_BUCKETS,
   ROWS: ROWS_RECORD,
   STARTS,
 } = require('../../lib/source/source-format');
@@ -132,7 +135,8 @@ function runCases(count, run) {
  * @param {Buffer} source of one registry
  * @param {object} numbers
  * @param {Record<string, string>[]} numbers.defaultLabels
- * @param {{defaults: number, rows: number, start: number}[]} numbers.entries of the metric 0
+ * @param {{defaults: number, rows: number, start: number, extras?: number[]}[]} numbers.entries of the metric
+ *   0; `extras`: kinds of blocks, all of them empty
  */
 function withNumbers(source, { defaultLabels, entries }) {
   const numbersStart = source.readDoubleLE(NUMBERS_START);
@@ -140,11 +144,14 @@ function withNumbers(source, { defaultLabels, entries }) {
   const writer = new ByteWriter(4096, numbersStart);
   writer.list(defaultLabels, labels => writer.labels(labels));
   writer.uint32(0);
-  writer.list(entries, ({ defaults, rows, start }) => {
+  writer.list(entries, ({ defaults, rows, start, extras = [] }) => {
     for (const number of [TABLE_ENTRY, defaults, 0, 0, rows, rows, 1]) writer.uint32(number);
     writer.float64(start);
-    // Neither digests nor exemplars.
-    for (const number of [0, 0]) writer.uint32(number);
+    writer.list(extras, kind => {
+      writer.uint32(kind);
+      writer.uint32(0);
+      writer.float64(start + rows * 8);
+    });
   });
   writer.align(8);
   const crafted = copyOf(Buffer.concat([source.subarray(0, numbersStart), ...writer.chunks(), rest]));
@@ -258,6 +265,22 @@ describe('bytes from another process', () => {
         mock.restore();
         assert.ok(Math.max(0, ...lengths) < text.length, `${lengths.length} texts`);
         assert.equal(store.state().failures[0].count, MANY);
+      }
+    });
+
+    it('has at most one block of each kind of extras, in order, and no unknown kind', () => {
+      for (const [extras, isValid] of [
+        [[EXEMPLARS], true],
+        [[EXEMPLARS, BUCKETS, LATER_BUCKETS], true],
+        [[LATER_BUCKETS + 1], false],
+        [[EXEMPLARS, EXEMPLARS], false],
+        [[BUCKETS, EXEMPLARS], false],
+      ]) {
+        const entries = [{ defaults: 0, rows: ROWS, start: 0, extras }];
+        const apply = () =>
+          new ClusterStore().apply(WORKER, withNumbers(long, { defaultLabels: [{}], entries }));
+        if (isValid) apply();
+        else assert.throws(apply, { code: 'numbers' }, `${extras}`);
       }
     });
 

@@ -14,6 +14,7 @@ const { countOf, NO_BUCKETS } = require('../../lib/series/merged-buckets');
 const { nativeJson } = require('../../lib/series/native-json');
 const { indexOf } = require('../../lib/series/native-index');
 const { BucketWriter, BucketRows, blockOf } = require('../../lib/source/bucket-rows');
+const { BUCKETS } = require('../../lib/source/source-format');
 const { ByteReader } = require('../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { detectsReset } = require('../fixtures/native-reference');
@@ -101,6 +102,19 @@ describe('a native histogram in columns', () => {
     check(bytesOf(worker.source.captureWithLog(1, store.worker(1).position)));
   });
 
+  it('can be read if the program drops all rows while they are encoded ahead, in slices', async () => {
+    const worker = nativeWorker();
+    const store = new ClusterStore();
+    for (let i = 0; i < 5000; i++) worker.histogram.observe({ a: `${i}` }, i);
+    new Gauge({ name: 'next', help: 'h', registers: [worker.registry] }).set(1);
+    const snapshot = snapshotAhead(worker, 1, undefined);
+    await new Promise(resolve => setImmediate(resolve));
+    worker.histogram.reset();
+    store.apply(1, await snapshot);
+    assert.deepEqual(bucketsIn(store), {});
+    assert.match(textOf(store), /^next 1$/m);
+  });
+
   it('is as it was when the hooks were called that others wait for', async () => {
     const worker = nativeWorker();
     const collect = () =>
@@ -138,7 +152,7 @@ describe('the buckets of a row, from another process', () => {
       encoded[rows[i]] = { changes: 1, version: 1, bytes: writer.add(each).slice() };
     });
     damage?.(encoded[0]);
-    const { count, chunks } = runThrough(blockOf(rows, encoded));
+    const { count, chunks } = runThrough(blockOf(BUCKETS, rows, encoded));
     const bytes = Buffer.from(chunks[0].buffer);
     const block = new BucketRows(new ByteReader(bytes, 0, bytes.length), count, rowCount);
     return rows.map(each => block.read(each));
