@@ -182,7 +182,7 @@ class Aggregator {
    * Adds what a thread of this process has shared.
    *
    * @param {number} id
-   * @param {import('../store/thread-series').ThreadParts} parts
+   * @param {import('../source/thread-mirror').SharedParts} parts
    */
   share(id, parts) {
     this.#store.share(id, parts);

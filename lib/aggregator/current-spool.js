@@ -56,19 +56,14 @@ class CurrentSpool {
       debug('snapshots come over IPC: %s', error);
       this.#spool = undefined;
       onDirectory('');
-      this.#tryLater(() => this.#reopen());
+      if (this.#isClosed) return;
+      this.#timer = unref(setTimeout(() => this.#reopen(), this.#pause));
+      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
     }
   }
 
-  /** @param {() => void} action */
-  #tryLater(action) {
-    if (this.#isClosed) return;
-    this.#timer = unref(setTimeout(action, this.#pause));
-    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
-  }
-
   /**
-   * Replaces the directory, unless only its lock is lost. Workers can write again whatever was in it.
+   * Replaces the directory. Workers can write again whatever was in it.
    *
    * @param {string} reason
    * @returns {Promise<void>}
@@ -79,29 +74,17 @@ class CurrentSpool {
     if (this.#isClosed) return this.#replaced;
     const lost = this.#spool;
     this.#spool = undefined;
-    this.#replaced = this.#replaced.then(() => this.#replace(lost));
+    this.#replaced = this.#replaced.then(async () => {
+      await lost?.close({ remove: false });
+      await this.#reopen();
+    });
     return this.#replaced;
   }
 
-  /** @param {Spool | undefined} lost */
-  async #replace(lost) {
-    await lost?.close({ remove: false });
-    await this.#reopen(lost);
-    if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
-  }
-
-  /** @param {Spool} [lost] is continued if it is still there */
-  async #reopen(lost) {
+  async #reopen() {
     if (this.#isClosed || this.#spool !== undefined) return;
     clearTimeout(this.#timer);
-    try {
-      await this.open(lost?.directory);
-    } catch {
-      // It may have files that nobody has read. Until it can be locked, it is used without a lock.
-      this.#spool = lost;
-      this.#tryLater(() => this.lose('it could not be locked'));
-      return;
-    }
+    await this.open();
     this.#onReopened();
   }
 

@@ -13,7 +13,6 @@ const { debug } = require('../options/debug-log');
 /** @typedef {import('./aggregator').Format} Format */
 
 class InPlaceBackend {
-  isRunning = true;
   #aggregator;
   /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
   #queue = Promise.resolve();

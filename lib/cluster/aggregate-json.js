@@ -4,7 +4,7 @@
 
 const { Registry } = require('../registry/registry');
 const { aggregators } = require('./primary/json-aggregators');
-const { codedError } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 
 /**
  * Aggregates metrics given as JSON, one list per process.
@@ -17,8 +17,7 @@ const { codedError } = require('../options/coded-error');
 function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
   /** @type {Map<string, any[]>} */
   const byName = new Map();
-  if (!Array.isArray(lists))
-    throw codedError('INVALID_OPTION', TypeError, 'aggregate() expected a list of lists of metrics');
+  if (!Array.isArray(lists)) throw invalidOption('aggregate() expected a list of lists of metrics');
   for (const metric of lists.flat()) {
     const same = byName.get(metric.name);
     if (same === undefined) byName.set(metric.name, [metric]);

@@ -25,7 +25,7 @@ const { formatOf } = require('../exposition/formats');
 const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { timedSection } = require('../event-loop/timed-section');
 const { settledWithin } = require('../event-loop/timers');
-const { codedError } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 
 const DEFAULT_TIMEOUT = 5000;
 
@@ -255,8 +255,7 @@ class AggregatorRegistry extends Registry {
   static setRegistries(list) {
     const all = Array.isArray(list) ? list : [list];
     for (const registry of all) {
-      if (!isRegistry(registry))
-        throw codedError('INVALID_OPTION', TypeError, `Expected Registry, got ${typeof registry}`);
+      if (!isRegistry(registry)) throw invalidOption(`Expected Registry, got ${typeof registry}`);
     }
     registries = all;
   }

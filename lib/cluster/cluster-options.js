@@ -10,7 +10,7 @@ const { warnOnce } = require('../options/warnings');
 const { checkedMaxIdle } = require('../options/max-idle');
 const { formatOf, isSupported, contentTypesOf } = require('../exposition/formats');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const PREFIX = 'PROM_CLIENT_CLUSTER_';
@@ -125,29 +125,23 @@ function checkOptions(options) {
   if (options.maxIdleSeconds !== undefined) checkedMaxIdle(options.maxIdleSeconds);
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
-      throw codedError(
-        'INVALID_OPTION',
-        TypeError,
-        `${name} must be a number of milliseconds: ${inspect(value)}`,
-      );
+      throw invalidOption(`${name} must be a number of milliseconds: ${inspect(value)}`);
     }
   }
   if (formats !== undefined) contentTypesOf(formats);
   if (checkpointInterval && checkpointInterval < SHORTEST_CHECKPOINT_INTERVAL) {
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
+    throw invalidOption(
       `checkpointInterval must be 0 or at least 100 milliseconds: ${inspect(checkpointInterval)}`,
     );
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw codedError('INVALID_OPTION', TypeError, `directory must be a path: ${inspect(directory)}`);
+    throw invalidOption(`directory must be a path: ${inspect(directory)}`);
   }
   if (group !== undefined && group !== false && (typeof group !== 'string' || group === '')) {
-    throw codedError('INVALID_OPTION', TypeError, 'group must be a name or an absolute path, or false');
+    throw invalidOption('group must be a name or an absolute path, or false');
   }
   if (thread !== undefined && !(typeof thread === 'string' || thread instanceof URL)) {
-    throw codedError('INVALID_OPTION', TypeError, `thread must be a path or a file: URL: ${inspect(thread)}`);
+    throw invalidOption(`thread must be a path or a file: URL: ${inspect(thread)}`);
   }
 }
 
@@ -203,10 +197,9 @@ function pageRequest(options, defaults) {
   const { contentType = defaults.contentType, nativeContentType = contentType } = options ?? {};
   checkOptions({ timeout });
   for (const each of [contentType, nativeContentType])
-    if (!isSupported(each))
-      throw codedError('INVALID_OPTION', TypeError, format('Content type %s is unsupported', each));
+    if (!isSupported(each)) throw invalidOption(format('Content type %s is unsupported', each));
   if (names !== undefined && !(Array.isArray(names) && names.every(name => typeof name === 'string'))) {
-    throw codedError('INVALID_OPTION', TypeError, 'names must be a list of names of metrics');
+    throw invalidOption('names must be a list of names of metrics');
   }
   const formats = { format: formatOf(contentType).name, nativeFormat: formatOf(nativeContentType).name };
   return { timeout, format: { ...formats, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names } };

@@ -5,7 +5,7 @@
 const { inspect } = require('util');
 const { isCounter } = require('../series/layouts');
 const { textFormat } = require('./text-format');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 /** @typedef {import('./text-format').Family} Family */
 
@@ -98,7 +98,7 @@ function contentTypesOf(names) {
   const list = Array.isArray(names) ? names : [];
   if (list.length === 0 || list.some(name => formatOf(name).name !== name)) {
     const known = FORMATS.map(({ name }) => `'${name}'`).join(', ');
-    throw codedError('INVALID_OPTION', TypeError, `formats must be a list of ${known}: ${inspect(names)}`);
+    throw invalidOption(`formats must be a list of ${known}: ${inspect(names)}`);
   }
   return [...new Set(list.map(name => formatOf(name).contentType))];
 }

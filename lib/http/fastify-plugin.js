@@ -4,7 +4,7 @@
 
 const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 const { OPTION_NAMES } = require('./metrics-endpoint');
 const { metricsHandler } = require('./metrics-handler');
 
@@ -24,11 +24,7 @@ const PLUGIN_OPTIONS = new Set([
 async function fastifyMetrics(fastify, settings) {
   const { registry = Registry.globalRegistry, path = '/metrics', ...options } = settings ?? {};
   if (typeof fastify?.get !== 'function')
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      'prom-client-cluster/fastify is a plugin: pass it to fastify.register()',
-    );
+    throw invalidOption('prom-client-cluster/fastify is a plugin: pass it to fastify.register()');
   checkOptionNames('prom-client-cluster/fastify', options, PLUGIN_OPTIONS);
   const handleMetrics = metricsHandler(registry, options);
   fastify.get(path, (/** @type {any} */ request, /** @type {any} */ reply) => {

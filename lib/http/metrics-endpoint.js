@@ -15,7 +15,7 @@ const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
@@ -79,12 +79,11 @@ class MetricsEndpoint {
    * @throws {TypeError} if `registry` is not a registry, or an option is not valid
    */
   constructor(registry, options, caller) {
-    if (typeof registry?.metrics !== 'function')
-      throw codedError('INVALID_OPTION', TypeError, `${caller} expected a Registry`);
+    if (typeof registry?.metrics !== 'function') throw invalidOption(`${caller} expected a Registry`);
     checkOptionNames(`${caller}()`, options, OPTION_NAMES);
     const { selfMetrics, formats, onError } = options ?? {};
     if (onError != null && typeof onError !== 'function') {
-      throw codedError('INVALID_OPTION', TypeError, `onError must be a function: ${inspect(onError)}`);
+      throw invalidOption(`onError must be a function: ${inspect(onError)}`);
     }
     this.#registry = registry;
     this.#selfMetrics = selfMetrics ?? true;

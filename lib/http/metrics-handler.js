@@ -2,7 +2,7 @@
 
 // The endpoint for requests and responses of node:http, and for the frameworks that are built on them.
 
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 const { MetricsEndpoint } = require('./metrics-endpoint');
 
 /** @typedef {import('node:http').IncomingMessage} Request */
@@ -47,9 +47,7 @@ function metricsHandler(registry, options) {
  */
 function checkExchange(req, res) {
   if (typeof req?.headers === 'object' && typeof res?.setHeader === 'function') return;
-  throw codedError(
-    'INVALID_OPTION',
-    TypeError,
+  throw invalidOption(
     'the handler of metricsHandler() expected a request and a response of node:http. ' +
       'For a fetch Request use metricsResponse(); for fastify the plugin, or request.raw and reply.raw; ' +
       'for Koa ctx.req and ctx.res',

@@ -2,7 +2,7 @@
 
 // The endpoint for servers with the Request and Response of the Fetch standard.
 
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 const { MetricsEndpoint } = require('./metrics-endpoint');
 
 /**
@@ -18,9 +18,7 @@ const { MetricsEndpoint } = require('./metrics-endpoint');
 async function metricsResponse(registry, request, options) {
   const endpoint = new MetricsEndpoint(registry, options, 'metricsResponse');
   if (typeof request?.headers?.get !== 'function') {
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
+    throw invalidOption(
       'metricsResponse() expected a fetch Request as second argument. ' +
         'For a request and a response of node:http use metricsHandler()',
     );

@@ -5,7 +5,7 @@ const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
 const { OPTION_NAMES } = require('./metrics-endpoint');
 const { metricsHandler } = require('./metrics-handler');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 const SERVER_OPTIONS = new Set([...OPTION_NAMES, 'port', 'host', 'path', 'registry']);
 
@@ -37,17 +37,11 @@ async function startMetricsServer(settings) {
     ...options
   } = settings ?? {};
   checkOptionNames('startMetricsServer()', options, SERVER_OPTIONS);
-  if (port == null)
-    throw codedError('INVALID_OPTION', TypeError, 'startMetricsServer expected a port, as in { port: 9100 }');
+  if (port == null) throw invalidOption('startMetricsServer expected a port, as in { port: 9100 }');
   // For Node.js, null and '' stand for all interfaces.
   if (typeof host !== 'string' || host === '')
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      `host must be an address, 0.0.0.0 or :: for all: ${inspect(host)}`,
-    );
-  if (typeof path !== 'string' || !path.startsWith('/'))
-    throw codedError('INVALID_OPTION', TypeError, 'path must begin with /');
+    throw invalidOption(`host must be an address, 0.0.0.0 or :: for all: ${inspect(host)}`);
+  if (typeof path !== 'string' || !path.startsWith('/')) throw invalidOption('path must begin with /');
   const handleMetrics = metricsHandler(registry, options);
   const server = require('node:http').createServer((req, res) => {
     const [requested] = (req.url ?? '').split('?');

@@ -36,6 +36,14 @@ function codedError(code, Type, message) {
 }
 
 /**
+ * @param {string} message
+ * @returns {Error} a TypeError: an argument or an option is not valid
+ */
+function invalidOption(message) {
+  return codedError('INVALID_OPTION', TypeError, message);
+}
+
+/**
  * @param {unknown} value the `code` of an error of another process
  * @returns {Code | undefined}
  */
@@ -44,4 +52,4 @@ function codeNamed(value) {
   return /** @type {Code} */ (value.slice(PREFIX.length));
 }
 
-module.exports = { withCode, codedError, codeNamed };
+module.exports = { withCode, codedError, invalidOption, codeNamed };

@@ -14,7 +14,7 @@ const { formatOf } = require('../exposition/formats');
 const { runInSlices } = require('../event-loop/slices');
 const { AggregatorSender } = require('./push-senders');
 const { MAX_TIMER, settledWithin, unref } = require('../event-loop/timers');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 const START_OPTIONS = new Set(['interval']);
 
@@ -86,7 +86,7 @@ class Pusher {
   constructor(format, settings, interval, registry) {
     checkMilliseconds('interval', interval);
     if (typeof registry?.getMetricsAsArray !== 'function')
-      throw codedError('INVALID_OPTION', TypeError, `Expected Registry, got ${typeof registry}`);
+      throw invalidOption(`Expected Registry, got ${typeof registry}`);
     const { randomUUID } = require('crypto');
     this.#format = format;
     this.#session = { id: randomUUID(), format: format.name, settings };
@@ -115,11 +115,7 @@ class Pusher {
   start(options = {}) {
     // start(5000) would push every 15 seconds otherwise.
     if (typeof options !== 'object' || options === null)
-      throw codedError(
-        'INVALID_OPTION',
-        TypeError,
-        `start() expected options, as in { interval: 15000 }: ${inspect(options)}`,
-      );
+      throw invalidOption(`start() expected options, as in { interval: 15000 }: ${inspect(options)}`);
     checkOptionNames('start()', options, START_OPTIONS);
     const { interval = this.#interval } = options;
     checkMilliseconds('interval', interval);
@@ -396,11 +392,7 @@ function lost(samples, { message }) {
  */
 function checkMilliseconds(name, value) {
   if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
-  throw codedError(
-    'INVALID_OPTION',
-    TypeError,
-    `${name} must be a number of milliseconds: ${inspect(value)}`,
-  );
+  throw invalidOption(`${name} must be a number of milliseconds: ${inspect(value)}`);
 }
 
 module.exports = { Pusher, checkMilliseconds };

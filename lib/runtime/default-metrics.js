@@ -4,7 +4,7 @@ const { inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { withAdvice } = require('../registry/metric-definition');
 const { checkOptionNames } = require('../options/option-names');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 // Loaded with the library, so that it binds the real timers before a test fakes them.
 require('./sampling/loop-turn');
@@ -92,7 +92,7 @@ const OPTIONS = new Set([
  */
 function collectDefaultMetrics(config) {
   if (config != null && typeof config !== 'object') {
-    throw codedError('INVALID_OPTION', TypeError, 'config must be null, undefined, or an object');
+    throw invalidOption('config must be null, undefined, or an object');
   }
   const options = config ?? {};
   checkOptionNames('collectDefaultMetrics()', options, OPTIONS);
@@ -125,11 +125,7 @@ function runtimeFamilies(runtime) {
   const names = Object.keys(RUNTIME_FAMILIES);
   const isFamily = (/** @type {unknown} */ name) => names.includes(/** @type {string} */ (name));
   if (!Array.isArray(runtime) || !runtime.every(isFamily)) {
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      `runtime must be a boolean or an array of ${names.join(', ')}: ${inspect(runtime)}`,
-    );
+    throw invalidOption(`runtime must be a boolean or an array of ${names.join(', ')}: ${inspect(runtime)}`);
   }
   return names.filter(name => runtime.includes(name)).map(name => RUNTIME_FAMILIES[name]);
 }

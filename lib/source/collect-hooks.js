@@ -145,4 +145,4 @@ function hookTime(timeout) {
   return available - Math.min(available / 4, 250);
 }
 
-module.exports = { CollectHooks, hookTime, isLonger };
+module.exports = { CollectHooks, hookTime };

@@ -495,4 +495,4 @@ function* compactionSteps(views) {
   }
 }
 
-module.exports = { Source, warnOfHook };
+module.exports = { Source };

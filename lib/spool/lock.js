@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { LOCK } = require('./sweep');
-const { unlessMissing } = require('./safe-files');
+const { unlessMissing, ifReadable } = require('./safe-files');
 const { unref } = require('../event-loop/timers');
 
 /** @typedef {import('./spool').Spool} Spool */
@@ -15,41 +15,52 @@ const { unref } = require('../event-loop/timers');
  *
  * @param {Spool} spool
  * @param {{lock: boolean, stale: number, update: number}} terms see Spool.open()
- * @param {(reason: string) => void} onLost called if the directory is gone or its lock is lost
+ * @param {(reason: string) => void} onLost called if the directory is gone
  * @returns {() => void} ends it
  */
 function hold(spool, { lock, stale, update }, onLost) {
   const { directory } = spool;
   // An earlier thread's, which has ended.
   unlessMissing(() => fs.rmdirSync(path.join(directory, LOCK)));
-  if (!lock) return renewLock(spool, update, onLost);
+  if (!lock) {
+    fs.mkdirSync(path.join(directory, LOCK), { mode: 0o700 });
+    return renewLock(spool, update, onLost);
+  }
   // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in a
   // thread with its own `process`, and because most processes never need it.
   const { lockSync } = require('proper-lockfile');
   // It renews the lock with synchronous file operations.
-  return lockSync(directory, {
+  let release = lockSync(directory, {
     lockfilePath: path.join(directory, LOCK),
     realpath: false,
     stale,
     update,
-    onCompromised: error => onLost(error.message),
+    onCompromised: error => {
+      if (spool.isPresent()) release = renewLock(spool, update, onLost);
+      else onLost(error.message);
+    },
   });
+  return () => release();
 }
 
 /**
- * The same on a main thread.
+ * The same on a main thread, and after somebody has removed the lock.
  *
  * @param {Spool} spool
  * @param {number} update
  * @param {(reason: string) => void} onLost
  */
 function renewLock(spool, update, onLost) {
-  fs.mkdirSync(path.join(spool.directory, LOCK), { mode: 0o700 });
-  const timer = setInterval(() => {
-    if (spool.isPresent()) spool.touch(LOCK);
-    else onLost(`${spool.directory} is gone`);
-  }, update);
-  unref(timer);
+  const renew = () => {
+    if (!spool.isPresent()) {
+      onLost(`${spool.directory} is gone`);
+      return;
+    }
+    ifReadable(() => fs.mkdirSync(path.join(spool.directory, LOCK), { mode: 0o700 }));
+    spool.touch(LOCK);
+  };
+  renew();
+  const timer = unref(setInterval(renew, update));
   return () => clearInterval(timer);
 }
 

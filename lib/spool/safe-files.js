@@ -136,7 +136,7 @@ function* createInSteps(file, bytes) {
   const descriptor = fs.openSync(file, 'wx', 0o600);
   try {
     for (let start = 0; start < bytes.length; start += STEP_BYTES) {
-      writeFully(descriptor, bytes.subarray(start, start + STEP_BYTES));
+      fs.writeFileSync(descriptor, bytes.subarray(start, start + STEP_BYTES));
       yield;
     }
   } catch (error) {
@@ -145,15 +145,6 @@ function* createInSteps(file, bytes) {
   } finally {
     fs.closeSync(descriptor);
   }
-}
-
-/**
- * @param {number} descriptor
- * @param {Uint8Array} chunk
- */
-function writeFully(descriptor, chunk) {
-  let end = 0;
-  while (end < chunk.length) end += fs.writeSync(descriptor, chunk, end);
 }
 
 /**

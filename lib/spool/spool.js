@@ -27,7 +27,7 @@ const HOUR_MILLISECONDS = 3_600_000;
  *   continued with all its files. If that fails, a new one is created
  * @property {() => number} [now] milliseconds since the epoch, for the sweep
  * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory
- *   is gone or its lock is lost. Open another spool and close this one
+ *   is gone. Open another spool and close this one
  * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread,
  *   because on it proper-lockfile hooks the application's signals); else a timer renews a lock of its own
  * @property {string[]} [fallbacks] directories to try after `directory`

@@ -222,7 +222,7 @@ class ClusterStore {
    * Adds memory that a thread of this process shares.
    *
    * @param {number} id the thread's, like that of a worker
-   * @param {import('./thread-series').ThreadParts} parts
+   * @param {import('../source/thread-mirror').SharedParts} parts
    */
   share(id, parts) {
     let thread = this.#threads.get(id);

@@ -19,14 +19,6 @@ const UNREAD_MILLISECONDS = 300_000;
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
- * `failures`: all failures of its hooks so far.
- *
- * @typedef {import('../source/thread-mirror').SharedParts & {
- *   failures?: import('../source/failure-counts').Failure[],
- * }} ThreadParts
- */
-
-/**
  * One metric: its source, and the last copies.
  *
  * @typedef {object} TableCopy
@@ -48,8 +40,6 @@ class ThreadSeries {
   #readAt = performance.now();
   /** @type {WeakMap<object, TableCopy>} by metric */
   #tables = new WeakMap();
-  /** @type {import('../source/failure-counts').Failure[]} of its hooks */
-  #hookFailures = [];
   /**
    * Summaries whose digests are to be read.
    *
@@ -82,11 +72,10 @@ class ThreadSeries {
   /**
    * Adds what the thread has shared.
    *
-   * @param {ThreadParts} parts
+   * @param {import('../source/thread-mirror').SharedParts} parts
    */
-  add({ failures, ...parts }) {
+  add(parts) {
     this.#mirror.add(parts);
-    this.#hookFailures = failures ?? this.#hookFailures;
   }
 
   /**
@@ -102,7 +91,8 @@ class ThreadSeries {
   capture() {
     const sources = this.#takeEndings();
     this.#readAt = performance.now();
-    const failures = [...this.#hookFailures];
+    /** @type {import('../source/failure-counts').Failure[]} */
+    const failures = [];
     this.capturedAt = Date.now();
     for (const { defaults, getMetricsAsArray } of this.#mirror.registries) {
       for (const metric of getMetricsAsArray()) {

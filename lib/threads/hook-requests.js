@@ -1,9 +1,9 @@
 'use strict';
 
-// Runs in the process's hub. Asks one thread to run its `collect` hooks, for which its event loop is needed.
+// Runs in the process's hub. Asks one thread to run its `collect` hooks, for which its event loop is needed. A
+// capture of this process calls them like its own hooks (lib/source/collect-hooks.js).
 
 const { randomUUID } = require('node:crypto');
-const { isLonger } = require('../source/collect-hooks');
 const { textOf } = require('../options/thrown');
 const { unref } = require('../event-loop/timers');
 
@@ -22,8 +22,6 @@ const RESPONSE_MILLISECONDS = 250;
  * @typedef {object} Request
  * @property {string} id
  * @property {'sent' | 'late' | 'begun'} state late: the thread has not started in time
- * @property {number} began when the thread started, by performance.now(); Infinity before that
- * @property {number} longestWait the longest time for which a scrape has waited in vain, milliseconds
  * @property {Promise<Failed>} failed resolved when the thread has answered, or is late
  * @property {Promise<Failed>} answered
  * @property {(failed: Failed) => void} settle
@@ -32,47 +30,13 @@ const RESPONSE_MILLISECONDS = 250;
 
 class HookRequests {
   #send;
-  #onSettled;
   /** @type {Request | undefined} until it was answered */
   #current = undefined;
   #isOver = false;
 
-  /**
-   * @param {(message: {request: string}) => void} send to the thread
-   * @param {(answered: boolean, hooksBegan?: number) => void} [onSettled] called when the thread has
-   *   answered, or scrapes do not wait for it; `hooksBegan` by performance.now()
-   */
-  constructor(send, onSettled = () => {}) {
+  /** @param {(message: {request: string}) => void} send to the thread */
+  constructor(send) {
     this.#send = send;
-    this.#onSettled = onSettled;
-  }
-
-  /**
-   * Asks the thread to run its hooks for a scrape, unless they are already running.
-   *
-   * @param {number} timeout milliseconds that the scrape waits at most
-   * @returns {number} milliseconds that the scrape waits; 0 if the thread does not answer, or a scrape with
-   *   the same timeout has waited for these hooks in vain
-   */
-  ask(timeout) {
-    if (this.#isOver) return 0;
-    const { state, longestWait } = (this.#current ??= this.#request());
-    return state !== 'late' && isLonger(timeout, longestWait) ? timeout : 0;
-  }
-
-  /**
-   * Notes that a scrape has waited in vain.
-   *
-   * @param {number} milliseconds
-   */
-  timeOut(milliseconds) {
-    if (this.#current === undefined) return;
-    this.#current.longestWait = Math.max(this.#current.longestWait, milliseconds);
-  }
-
-  /** Whether the hooks are running. */
-  get isRunning() {
-    return this.#current?.state === 'begun';
   }
 
   /**
@@ -106,31 +70,21 @@ class HookRequests {
     if (this.#current === undefined) return;
     clearTimeout(this.#current.timer);
     this.#current.state = 'begun';
-    this.#current.began = performance.now();
   }
 
   /** @param {Failed} failed */
   settle(failed) {
-    this.#end(failed, true);
-  }
-
-  /** To be called when the thread does not answer any more. */
-  end() {
-    this.#isOver = true;
-    this.#end(new Map(), false);
-  }
-
-  /**
-   * @param {Failed} failed
-   * @param {boolean} isAnswered
-   */
-  #end(failed, isAnswered) {
     const request = this.#current;
     this.#current = undefined;
     if (request === undefined) return;
     clearTimeout(request.timer);
     request.settle(failed);
-    this.#onSettled(isAnswered, request.began);
+  }
+
+  /** To be called when the thread does not answer any more. */
+  end() {
+    this.#isOver = true;
+    this.settle(new Map());
   }
 
   /** @returns {Request} */
@@ -146,14 +100,13 @@ class HookRequests {
     const timer = setTimeout(() => {
       request.state = 'late';
       giveUp();
-      this.#onSettled(false);
     }, RESPONSE_MILLISECONDS);
     unref(timer);
     /** @type {Request} */
     const request = {
       // Not a number, because each copy of this package with a hub gets all answers of a thread.
       id: randomUUID(),
-      ...{ state: 'sent', began: Infinity, longestWait: 0 },
+      state: 'sent',
       failed: Promise.race([answered, late]),
       answered,
       settle,

@@ -28,7 +28,7 @@ class MemberThreads {
 
   /**
    * @param {ThreadRecord} record
-   * @param {import('../store/thread-series').ThreadParts} parts
+   * @param {import('../source/thread-mirror').SharedParts} parts
    */
   share(record, parts) {
     let mirror = this.#mirrors.get(record.number);

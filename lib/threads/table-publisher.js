@@ -14,14 +14,24 @@ const VALUES = 4;
 /** @typedef {import('../series/series-table').TableFollower} TableFollower */
 /** @typedef {import('./shared-digests').DigestPlace} DigestPlace */
 
+/**
+ * What the tables of a thread have in common.
+ *
+ * @typedef {object} PublisherContext
+ * @property {import('../source/shared-log').LogWriter} log
+ * @property {(memory: SharedArrayBuffer) => number} memoryNumber passes shared memory on; returns its number
+ *   for a record that follows at once
+ * @property {import('./shared-numbers').SharedNumbers} numbers
+ * @property {(error: unknown) => void} onFailure
+ * @property {() => void} onChanged called when the log may have become long; may close this publisher
+ */
+
 /** @implements {TableFollower} */
 class TablePublisher {
+  #view;
+  #context;
   #log;
-  #memoryNumber;
-  #numbers;
-  #onFailure;
   #onRenumbered;
-  #onChanged;
   /** @type {Float64Array[]} that were published */
   #pages = [];
   /** How many forms were published. */
@@ -31,9 +41,6 @@ class TablePublisher {
   /** @type {number[]} the record of a row */
   #row;
   #isClosed = false;
-  #digestOf;
-  #exemplars;
-  #buckets;
   /** @type {SharedDigests | undefined} of a summary */
   #digests = undefined;
   /** @type {Float64Array[]} published memory of its digests */
@@ -42,30 +49,19 @@ class TablePublisher {
   /**
    * @param {import('../exposition/live-family').MetricView} view of the metric
    * @param {number} number of the metric
-   * @param {object} context
-   * @param {import('../source/shared-log').LogWriter} context.log
-   * @param {(memory: SharedArrayBuffer) => number} context.memoryNumber passes shared memory on; returns its
-   *   number for a record that follows at once
-   * @param {import('./shared-numbers').SharedNumbers} context.numbers
-   * @param {(error: unknown) => void} context.onFailure
-   * @param {(publisher: TablePublisher) => void} context.onRenumbered
-   * @param {() => void} context.onChanged called when the log may have become long; may close this publisher
+   * @param {PublisherContext} context
+   * @param {() => void} onRenumbered
    */
-  constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered, onChanged }) {
+  constructor(view, number, context, onRenumbered) {
     const { table } = view;
     this.table = table;
     // Rows of other metrics leave nothing when they are removed.
     this.keepsRows = table.starts !== undefined;
-    this.#digestOf = view.digestOf;
-    this.#exemplars = view.exemplars;
-    this.#buckets = view.buckets;
     this.number = number;
-    this.#log = log;
-    this.#memoryNumber = memoryNumber;
-    this.#numbers = numbers;
-    this.#onFailure = onFailure;
+    this.#view = view;
+    this.#context = context;
+    this.#log = context.log;
     this.#onRenumbered = onRenumbered;
-    this.#onChanged = onChanged;
     // The first value of each label means that the label is missing.
     this.#values = table.labelNames.map(() => 1);
     this.#row = [number, 0, 0, 0, ...table.labelNames.map(() => 0)];
@@ -73,19 +69,19 @@ class TablePublisher {
 
   /** Publishes all rows, and follows the table from now on. */
   open() {
-    const { table } = this;
+    const { table, digestOf, exemplars, buckets } = this.#view;
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
-    if (this.#buckets !== undefined) this.#shareBuckets(this.#buckets);
+    if (buckets !== undefined) this.#shareBuckets(buckets);
     for (let row = 0; row < table.rowCount; row++) {
       this.#publishRow(row);
       if (!table.isLive(row)) this.#log.append(RECORD.REMOVE, [this.number, row, RECORD.BEFORE]);
     }
     if (table.live !== undefined) this.#log.append(RECORD.ORDER, [this.number, ...table.live]);
-    const count = this.#numbers.shareOverflowCount(table);
+    const count = this.#context.numbers.shareOverflowCount(table);
     if (count !== undefined) this.#log.append(RECORD.OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.followers = [...table.followers, this];
-    if (this.#digestOf !== undefined) this.#shareDigests();
-    for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
+    if (digestOf !== undefined) this.#shareDigests();
+    for (const { row, column, slot } of exemplars?.slots() ?? [])
       this.#publishExemplar(row, column, slot.exemplar);
   }
 
@@ -106,7 +102,7 @@ class TablePublisher {
 
   /** @param {number} row */
   #shareDigest(row) {
-    /** @type {any} */ (this.#digestOf)(row).share(this.#digests, row);
+    /** @type {any} */ (this.#view.digestOf)(row).share(this.#digests, row);
   }
 
   /** The numbers stay in shared memory. */
@@ -125,9 +121,9 @@ class TablePublisher {
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
       this.#publishRow(row);
       if (this.#digests !== undefined) this.#shareDigest(row);
-      this.#onChanged();
+      this.#context.onChanged();
     } catch (error) {
-      this.#onFailure(error);
+      this.#context.onFailure(error);
     }
   }
 
@@ -156,7 +152,7 @@ class TablePublisher {
    */
   exemplarPut(row, column, exemplar) {
     this.#guard(() => this.#publishExemplar(row, column, exemplar));
-    this.#guard(this.#onChanged);
+    this.#guard(this.#context.onChanged);
   }
 
   /** @param {number} row */
@@ -167,7 +163,7 @@ class TablePublisher {
   /** @param {number} row */
   rowReset(row) {
     this.#guard(() => this.#log.append(RECORD.RESET, [this.number, row, this.table.startAt(row)]));
-    this.#guard(this.#onChanged);
+    this.#guard(this.#context.onChanged);
   }
 
   /**
@@ -184,7 +180,7 @@ class TablePublisher {
   }
 
   renumbered() {
-    this.#guard(() => this.#onRenumbered(this));
+    this.#guard(this.#onRenumbered);
   }
 
   /**
@@ -197,13 +193,13 @@ class TablePublisher {
     try {
       publish();
     } catch (error) {
-      this.#onFailure(error);
+      this.#context.onFailure(error);
     }
   }
 
   /** @param {number} number */
   #publishPage(number) {
-    const page = this.#numbers.share(this.table, number);
+    const page = this.#context.numbers.share(this.table, number);
     const [memory, byteOffset] = this.#placeOf(page);
     this.#log.append(RECORD.PAGE, [this.number, number, memory, byteOffset, page.length]);
     this.#pages[number] = page;
@@ -214,7 +210,7 @@ class TablePublisher {
    * @returns {[memory: number, byteOffset: number]}
    */
   #placeOf({ buffer, byteOffset }) {
-    return [this.#memoryNumber(/** @type {any} */ (buffer)), byteOffset];
+    return [this.#context.memoryNumber(/** @type {any} */ (buffer)), byteOffset];
   }
 
   /**
@@ -223,10 +219,12 @@ class TablePublisher {
    * @throws {Error} if there was no shared memory for it
    */
   #publishBuckets(kind, number) {
-    const buckets = /** @type {import('../series/native-buckets').NativeBuckets} */ (this.#buckets);
-    const { buffer } = buckets.pagesByKind[kind][number];
+    const { pagesByKind } = /** @type {import('../series/native-buckets').NativeBuckets} */ (
+      this.#view.buckets
+    );
+    const { buffer } = pagesByKind[kind][number];
     if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory for buckets');
-    this.#log.append(RECORD.BUCKETS, [this.number, kind, number, this.#memoryNumber(buffer)]);
+    this.#log.append(RECORD.BUCKETS, [this.number, kind, number, this.#context.memoryNumber(buffer)]);
   }
 
   /** @param {number} row */

@@ -12,12 +12,12 @@ const { debug } = require('../options/debug-log');
 const { ThreadRecord } = require('./thread-record');
 const { MemberThreads } = require('./member-threads');
 const { ownTask, isRunning } = require('./kernel-tasks');
-const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
+const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
 
 const THREAD_CREATED = 'worker_threads';
 
 /** @typedef {import('../cluster/primary/cluster-primary').ClusterPrimary} ClusterPrimary */
-/** @typedef {import('../store/thread-series').ThreadParts} ThreadParts */
+/** @typedef {import('../source/thread-mirror').SharedParts} SharedParts */
 
 /** @typedef {import('../cluster/primary/cluster-primary').ProcessThreads} ProcessThreads */
 
@@ -63,7 +63,7 @@ class ThreadHub {
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
     this.#scope = scopeOf();
-    this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
+    this.#inbox = listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
     replaceCurrent(worker, this);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
@@ -85,13 +85,13 @@ class ThreadHub {
 
   /** How many threads have joined. */
   get count() {
-    this.#receiveAll();
+    this.receiveAll();
     return this.#shown.filter(({ hasLeft }) => !hasLeft).length;
   }
 
   /** Whether no thread has ever been shown. */
   get isEmpty() {
-    this.#receiveAll();
+    this.receiveAll();
     return this.#isAggregated === undefined;
   }
 
@@ -100,14 +100,19 @@ class ThreadHub {
     return [...this.#threads.values()].filter(({ isPublished }) => isPublished);
   }
 
-  /** @returns {any[]} current registries of the threads, if the aggregator does not read them */
+  /**
+   * @returns {any[]} registries for the page of this process: of a member's threads as they are now; else, as
+   *   the aggregator reads the threads, those that have their hooks run
+   */
   registries() {
-    return this.#isAggregated === false ? this.registriesOfMember() : [];
+    return this.#isAggregated === false
+      ? this.registriesOfMember()
+      : this.#shown.map(({ registry }) => registry);
   }
 
   /** @returns {any[]} current registries of the threads, for the page of a cluster or group */
   registriesOfMember() {
-    this.#receiveAll();
+    this.receiveAll();
     if (this.#members === undefined) {
       this.#members = new MemberThreads();
       for (const record of this.#shown) this.#members.share(record, record.takeAll());
@@ -124,36 +129,6 @@ class ThreadHub {
   /** @returns {number[]} numbers of the threads that the aggregator shows */
   shown() {
     return this.#isAggregated ? this.#shown.map(({ number }) => number) : [];
-  }
-
-  /** @returns {number[]} numbers of the threads whose hooks are to run */
-  hooked() {
-    this.#receiveAll();
-    return this.#isAggregated ? this.#shown.filter(each => each.hasHooks).map(({ number }) => number) : [];
-  }
-
-  /**
-   * @param {number} number of a thread
-   * @param {number} timeout milliseconds
-   */
-  ask(number, timeout) {
-    const record = this.#shown.find(each => each.number === number);
-    if (record === undefined) return 0;
-    const wait = record.hooks.ask(timeout);
-    if (wait === 0 && record.hooks.isRunning)
-      record.countAllFailures('its previous collect is still running');
-    return wait;
-  }
-
-  /**
-   * @param {number} number of a thread
-   * @param {number} waited milliseconds
-   */
-  timeOut(number, waited) {
-    const record = this.#shown.find(each => each.number === number);
-    if (!record?.hooks.isRunning) return;
-    record.hooks.timeOut(waited);
-    record.countAllFailures(`its collect took longer than ${Math.round(waited)} ms`);
   }
 
   /** @param {number[]} numbers of threads whose counts are part of the totals */
@@ -173,13 +148,13 @@ class ThreadHub {
     const { threadId } = thread;
     this.#followed.set(threadId, new WeakRef(thread));
     thread.once('exit', () => {
-      this.#receiveAll();
+      this.receiveAll();
       this.#followed.delete(threadId);
     });
   };
 
-  /** Takes all messages that have not been delivered yet, and finds the threads that have ended. */
-  #receiveAll() {
+  /** Takes all messages that have not been delivered yet, and notices the threads that have ended. */
+  receiveAll() {
     if (this.#isClosed) return;
     this.#takeAll();
     const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
@@ -257,15 +232,11 @@ class ThreadHub {
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
-    const record = new ThreadRecord(
-      this.#nextNumber,
-      message,
-      this.#threads.get(previous),
-      request => record.channel?.postMessage(request),
-      (answered, hooksBegan) => this.#primary()?.settleThread(record.number, answered, hooksBegan),
+    const record = new ThreadRecord(this.#nextNumber, message, this.#threads.get(previous), request =>
+      record.channel?.postMessage(request),
     );
     this.#nextNumber++;
-    record.channel = this.#listen(channelOf(id), received => this.#applyInOrder(record, [received]));
+    record.channel = listen(channelOf(id), received => this.#applyInOrder(record, [received]));
     this.#threads.set(id, record);
     // Until then, the thread posts to the inbox.
     Atomics.store(record.listening, 0, 1);
@@ -351,7 +322,7 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record
-   * @param {ThreadParts} parts
+   * @param {SharedParts} parts
    */
   #share(record, parts) {
     if (this.#isAggregated) this.#primary()?.shareThread(record.number, parts);
@@ -364,8 +335,6 @@ class ThreadHub {
    * @param {Map<unknown, unknown>} failed why, by metric
    */
   async #onAnswer(record, request, failed) {
-    // In a member, the waiting capture counts them.
-    if (this.#isAggregated) record.countFailures(failed);
     // Sends what the hooks have recorded, and what was sent before the answer.
     this.#send(record);
     if (this.#members !== undefined) await this.#members.read();
@@ -404,17 +373,6 @@ class ThreadHub {
     this.#threads.delete(record.id);
     Atomics.store(record.listening, 0, 0);
     record.channel?.close();
-  }
-
-  /**
-   * @param {string} name
-   * @param {(message: any) => void} onMessage
-   */
-  #listen(name, onMessage) {
-    const channel = new worker.BroadcastChannel(name);
-    channel.onmessage = (/** @type {any} */ event) => onMessage(event.data);
-    /** @type {any} */ (channel).unref();
-    return channel;
   }
 }
 

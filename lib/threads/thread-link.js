@@ -5,7 +5,7 @@
 
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
-const { LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
+const { LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
 const { ownProcessState } = require('../registry/process-state');
 
@@ -31,7 +31,7 @@ class ThreadLink {
    */
   constructor({ onRequest, onHello }) {
     this.#onRequest = onRequest;
-    this.#hello = this.#listen(helloOf(this.#scope), onHello);
+    this.#hello = listen(helloOf(this.#scope), onHello);
   }
 
   /** Sends the first message to a hub.
@@ -45,7 +45,7 @@ class ThreadLink {
     const previous = state.threadId;
     state.threadId = this.#id = randomUUID();
     this.#listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
-    this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
+    this.#channel = listen(channelOf(this.#id), message => this.#onRequest(message));
     this.send({ join: log, listening: this.#listening.buffer, threadId, task: ownTask(), previous });
   }
 
@@ -80,17 +80,6 @@ class ThreadLink {
   close() {
     this.#channel?.close();
     this.#hello.close();
-  }
-
-  /**
-   * @param {string} name
-   * @param {(message: any) => void} onMessage
-   */
-  #listen(name, onMessage) {
-    const channel = new BroadcastChannel(name);
-    channel.onmessage = (/** @type {any} */ event) => onMessage(event.data);
-    /** @type {any} */ (channel).unref();
-    return channel;
   }
 }
 

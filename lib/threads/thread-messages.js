@@ -9,7 +9,7 @@
 // shown when it has published everything that it had. No message waits for an answer, because a thread may
 // compute, or sleep in Atomics.wait, from its first turn on.
 
-const { getEnvironmentData } = require('node:worker_threads');
+const { BroadcastChannel, getEnvironmentData } = require('node:worker_threads');
 
 const PREFIX = 'prom-client-cluster.threads.v1';
 
@@ -40,6 +40,20 @@ function channelOf(id) {
   return `${PREFIX}.thread.${id}`;
 }
 
+/**
+ * Listens to a channel, without keeping the thread alive.
+ *
+ * @param {string} name
+ * @param {(message: any) => void} onMessage
+ * @returns {BroadcastChannel}
+ */
+function listen(name, onMessage) {
+  const channel = new BroadcastChannel(name);
+  channel.onmessage = (/** @type {any} */ event) => onMessage(event.data);
+  /** @type {any} */ (channel).unref();
+  return channel;
+}
+
 module.exports = {
   SCOPE,
   LISTENER_BYTES,
@@ -47,4 +61,5 @@ module.exports = {
   inboxOf,
   helloOf,
   channelOf,
+  listen,
 };

@@ -266,14 +266,14 @@ class ThreadPublisher {
       layout: { kind: layout.kind, marks: layout.marks.map(String) },
     };
     this.#append(RECORD.DEFINE, [number, registry.number], JSON.stringify(definition));
-    published.table = new TablePublisher(view, number, {
+    const context = {
       log: /** @type {LogWriter} */ (this.#log),
-      memoryNumber: memory => this.#numberOf(memory),
+      memoryNumber: (/** @type {SharedArrayBuffer} */ memory) => this.#numberOf(memory),
       numbers: this.#numbers,
-      onFailure: error => this.#fail(error),
-      onRenumbered: () => this.#drop(published, true),
+      onFailure: (/** @type {unknown} */ error) => this.#fail(error),
       onChanged: this.#shorten,
-    });
+    };
+    published.table = new TablePublisher(view, number, context, () => this.#drop(published, true));
     published.table.open();
     void this.#publishChangesSoon();
   }

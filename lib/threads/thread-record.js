@@ -5,16 +5,12 @@
 // computing for ever and cannot send them again.
 
 const { isSharedArrayBuffer } = require('node:util/types');
-const { FailureCounts, COLLECT } = require('../source/failure-counts');
+const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { checkChunk } = require('../source/shared-log');
-const { warnOfHook } = require('../source/source');
-const { textOf } = require('../options/thrown');
 const { HookRequests } = require('./hook-requests');
 const { isTask } = require('./kernel-tasks');
 
-const MAX_NAME_LENGTH = 1000;
-
-/** @typedef {import('../store/thread-series').ThreadParts} ThreadParts */
+/** @typedef {import('../source/thread-mirror').SharedParts} SharedParts */
 
 class ThreadRecord {
   /** Whether the thread has published all that it had when it joined. */
@@ -29,11 +25,12 @@ class ThreadRecord {
   #chunks = [];
   /** @type {[number: number, memory: SharedArrayBuffer][]} */
   #memories = [];
-  /** @type {Map<number, string>} names of metrics with hooks, by number */
-  #hooked = new Map();
-  #failures = new FailureCounts();
-  /** @type {ThreadParts} */
+  /** @type {Map<number, {name: string, get: () => Promise<void> | undefined}>} by number of the metric */
+  #hooks = new Map();
+  /** @type {SharedParts} */
   #unsent = {};
+  /** Its hooks as custom metric objects, which have no values: whoever captures them has the hooks run. */
+  registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => [...this.#hooks.values()] };
 
   /**
    * @param {number} number for the store: rises with each thread
@@ -41,10 +38,8 @@ class ThreadRecord {
    * @param {ThreadRecord | undefined} former the former record of a thread that has joined again; shown until
    *   everything is published
    * @param {(message: object) => void} send to the thread
-   * @param {(answered: boolean, hooksBegan?: number) => void} onSettled called when its hooks have run, or
-   *   scrapes do not wait for them
    */
-  constructor(number, { thread, join, listening, threadId, task }, former, send, onSettled) {
+  constructor(number, { thread, join, listening, threadId, task }, former, send) {
     checkChunk(join);
     this.number = number;
     this.id = thread;
@@ -53,13 +48,8 @@ class ThreadRecord {
     this.task = isTask(task) ? task : undefined;
     this.listening = new Int32Array(listening);
     this.former = former;
-    this.hooks = new HookRequests(send, onSettled);
+    this.hooks = new HookRequests(send);
     this.#chunks.push(join);
-  }
-
-  /** Whether its event loop is needed for its metrics. */
-  get hasHooks() {
-    return this.#hooked.size > 0 && !this.hasLeft;
   }
 
   /**
@@ -76,25 +66,24 @@ class ThreadRecord {
       this.#memories.push([memoryNumber, memory]);
       (this.#unsent.memories ??= []).push([memoryNumber, memory]);
     }
-    if (hook !== undefined) this.#hooked.set(hook[0], String(hook[1]));
-    this.#hooked.delete(unhook);
+    if (hook !== undefined) {
+      const name = String(hook[1]);
+      this.#hooks.set(hook[0], { name, get: () => this.hooks.collect(name) });
+    }
+    this.#hooks.delete(unhook);
   }
 
-  /** @returns {ThreadParts | undefined} what was not taken yet */
+  /** @returns {SharedParts | undefined} what was not taken yet */
   takeUnsent() {
     const unsent = this.#unsent;
     this.#unsent = {};
     return Object.keys(unsent).length === 0 ? undefined : unsent;
   }
 
-  /** @returns {ThreadParts} */
+  /** @returns {SharedParts} */
   takeAll() {
     this.#unsent = {};
-    return {
-      chunks: [...this.#chunks],
-      memories: [...this.#memories],
-      failures: this.#failures.entries,
-    };
+    return { chunks: [...this.#chunks], memories: [...this.#memories] };
   }
 
   /**
@@ -103,27 +92,7 @@ class ThreadRecord {
    *   undefined if it has none
    */
   hookOf(number) {
-    const name = this.#hooked.get(number);
-    return name === undefined ? undefined : () => this.hooks.collect(name);
-  }
-
-  /**
-   * Counts failures of hooks.
-   *
-   * @param {Iterable<[name: unknown, reason: unknown]>} failed
-   */
-  countFailures(failed) {
-    for (const [metric, reason] of failed) {
-      const name = String(metric).slice(0, MAX_NAME_LENGTH);
-      this.#failures.add(COLLECT, name);
-      warnOfHook(name, new Error(`in a thread, ${textOf(reason)}`));
-      this.#unsent.failures = this.#failures.entries;
-    }
-  }
-
-  /** @param {string} reason why no hook has ended */
-  countAllFailures(reason) {
-    this.countFailures(Array.from(this.#hooked.values(), name => [name, reason]));
+    return this.#hooks.get(number)?.get;
   }
 }
 

@@ -11,7 +11,7 @@ const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads'
 const client = require('../../index');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { GroupDirectory } = require('../../lib/cluster/group/group-directory');
-const { MemberSource } = require('../../lib/cluster/group/member-source');
+const { WorkerResponder } = require('../../lib/cluster/worker/worker-responder');
 const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { PROTOBUF, TEXT } = require('../../lib/exposition/formats');
@@ -229,11 +229,11 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       const place = makePlace(t);
       const { registry } = workerWith(VALUES[0]);
       const directory = new GroupDirectory(path.join(place, 'd'));
-      const source = new MemberSource(
-        directory,
-        () => ({ id: 1, isConnected: () => false, send: () => {} }),
-        () => [registry],
-      );
+      const link = {
+        ...{ id: 1, isConnected: () => false, directory: () => directory.spool() },
+        send: () => {},
+      };
+      const source = new WorkerResponder(link, () => [registry]);
       source.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
       source.writeLast();
       const [columns, log] = ['.columns', '.log'].map(suffix => {

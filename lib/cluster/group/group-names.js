@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { isOurs, ifReadable } = require('../../spool/safe-files');
-const { codedError } = require('../../options/coded-error');
+const { invalidOption } = require('../../options/coded-error');
 
 const PREFIX = 'prom-client-group-';
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
@@ -36,16 +36,10 @@ function pathOfGroup(group) {
   if (path.isAbsolute(group)) {
     const directory = path.resolve(group);
     if (hasRoomForSockets(directory)) return directory;
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      `group: the path of the directory is too long for a socket: '${directory}'`,
-    );
+    throw invalidOption(`group: the path of the directory is too long for a socket: '${directory}'`);
   }
   if (NAME.test(group)) return pathOfName(group);
-  throw codedError(
-    'INVALID_OPTION',
-    TypeError,
+  throw invalidOption(
     'group must be a name of at most 32 letters, digits, dots, hyphens and underscores, or an absolute path',
   );
 }

@@ -5,9 +5,9 @@
 
 const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');
-const { MemberSource } = require('./member-source');
 const { REQUEST, WELCOME } = require('../wire/messages');
 const { listenToExit } = require('../worker/worker-hook');
+const { WorkerResponder } = require('../worker/worker-responder');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
 
@@ -23,13 +23,15 @@ class Group {
   #options;
   /** @type {Election} */
   #election;
-  #source;
+  #registries;
+  /** @type {WorkerResponder | undefined} answers whoever leads; once the leader has asked */
+  #responder = undefined;
   /** Whether the options are those of the program. */
   #isConfigured = false;
   #exit = {
-    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#source.writeLast(),
+    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#responder?.writeLast(),
     onExit: () => {
-      this.#source.writeLast();
+      this.#responder?.writeLast();
       this.#election.leave();
     },
   };
@@ -46,7 +48,7 @@ class Group {
       options: () => this.#options,
       onRequest: message => this.#onRequest(message),
     });
-    this.#source = new MemberSource(this.#directory, () => this.#link(), registries);
+    this.#registries = registries;
   }
 
   /** Joins the group. Never throws. */
@@ -58,7 +60,8 @@ class Group {
   /** @param {any} message of the leader */
   #onRequest(message) {
     if (message.type !== REQUEST && message.type !== WELCOME) return;
-    this.#source.receive(message);
+    this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
+    this.#responder.receive(message);
     listenToExit(this.#exit);
   }
 
@@ -67,6 +70,7 @@ class Group {
     const election = this.#election;
     return {
       id: election.id,
+      directory: () => this.#directory.spool(),
       isConnected: () => election.link?.isConnected === true,
       send: (message, onSent) => {
         if (election.link === undefined) onSent?.();
@@ -150,7 +154,7 @@ class Group {
    * @param {number} timeout milliseconds
    */
   async handOver(timeout) {
-    await this.#source.handOver(timeout);
+    await this.#responder?.handOver(timeout);
   }
 }
 

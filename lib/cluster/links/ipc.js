@@ -16,6 +16,8 @@ const { debug } = require('../../options/debug-log');
  * @property {() => boolean} isConnected whether messages can reach the other side
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be
+ * @property {() => string | undefined} [directory] where the directory of snapshot files is now. Only in a
+ *   group, where another process may have taken over and moved it
  * @property {() => boolean} [hasEnded] whether the other side has ended, so nobody will read what this member
  *   leaves. Absent in a group, where the next leader reads it
  */

@@ -15,7 +15,6 @@ const { unref, settledWithin } = require('../../event-loop/timers');
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
 
-/** @typedef {import('../../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
 
 /**
@@ -218,21 +217,11 @@ class AggregatorSupervisor {
   /**
    * Sends an operation without a result. If no aggregator runs, there is nothing to send: see `onStarted`.
    *
-   * @param {'share'} op
+   * @param {'answer' | 'discard' | 'share'} op
    * @param {...unknown} args
    */
   send(op, ...args) {
     this.#backend?.send(op, ...args);
-  }
-
-  /** @param {Answer} answer of a worker, or of the primary itself */
-  answer(answer) {
-    this.#backend?.send('answer', answer);
-  }
-
-  /** @param {string} file that came too late to be used */
-  discard(file) {
-    this.#backend?.send('discard', file);
   }
 
   /**
@@ -260,10 +249,8 @@ class AggregatorSupervisor {
    * @throws {ThreadLostError} if there is none at the moment
    */
   get running() {
-    const backend = this.#backend;
-    if (backend === undefined || !backend.isRunning)
-      throw new ThreadLostError('the aggregator is not running');
-    return backend;
+    if (this.#backend === undefined) throw new ThreadLostError('the aggregator is not running');
+    return this.#backend;
   }
 
   /** Stops the aggregator and removes its directory. */

@@ -45,9 +45,7 @@ const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
  * @typedef {object} ProcessThreads
  * @property {() => void} share sends everything they have to a new aggregator
  * @property {() => number[]} shown ids of those that are on the page
- * @property {() => number[]} hooked ids of those whose hooks are to run
- * @property {(id: number, timeout: number) => number} ask asks one to run its hooks, as `ask` of ScrapeRounds
- * @property {(id: number, waited: number) => void} timeOut notes that a scrape has waited in vain
+ * @property {() => void} receiveAll reads what they have sent, and notices those that have ended
  * @property {(ids: number[]) => void} retired their counts are now part of the totals
  */
 
@@ -95,7 +93,7 @@ class ClusterPrimary {
       ask: (workerId, timeout) => this.#ask(workerId, timeout),
       giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
-      discard: file => this.#supervisor.discard(file),
+      discard: file => this.#supervisor.send('discard', file),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
@@ -142,7 +140,7 @@ class ClusterPrimary {
    * Sends the aggregator the memory that a thread shares.
    *
    * @param {number} id the thread's
-   * @param {import('../../store/thread-series').ThreadParts} parts
+   * @param {import('../../source/thread-mirror').SharedParts} parts
    */
   shareThread(id, parts) {
     this.#supervisor.send('share', id, parts);
@@ -154,17 +152,6 @@ class ClusterPrimary {
    */
   retireThread(id, isReplaced) {
     this.#supervisor.retire(id, { isLastExpected: false, isReplaced });
-  }
-
-  /**
-   * A thread has answered, or is not waited for: see ScrapeRounds.settle().
-   *
-   * @param {number} id
-   * @param {boolean} answered
-   * @param {number} [hooksBegan]
-   */
-  settleThread(id, answered, hooksBegan) {
-    this.#rounds.settle(id, answered, hooksBegan);
   }
 
   /**
@@ -289,9 +276,10 @@ class ClusterPrimary {
 
   /** @returns {number[]} ids of those that can be asked now */
   #connected() {
+    this.#threads?.receiveAll();
     const workerIds = this.#roster.reachable().map(({ worker }) => worker.id);
     if (this.#own !== undefined) workerIds.unshift(this.#own.worker.id);
-    return [...workerIds, ...(this.#threads?.hooked() ?? [])];
+    return workerIds;
   }
 
   /**
@@ -301,8 +289,7 @@ class ClusterPrimary {
    */
   #ask(workerId, timeout) {
     const record = this.#recordOf(workerId);
-    if (record === undefined) return this.#threads?.ask(workerId, timeout) ?? 0;
-    return this.#requests.ask(record, timeout, this.#messages.fields);
+    return record === undefined ? 0 : this.#requests.ask(record, timeout, this.#messages.fields);
   }
 
   /**
@@ -311,11 +298,7 @@ class ClusterPrimary {
    */
   #giveUp(workerIds, waited) {
     this.#durations.collected(waited / 1000);
-    for (const workerId of workerIds) {
-      const record = this.#recordOf(workerId);
-      if (record === undefined) this.#threads?.timeOut(workerId, waited);
-      else this.#requests.timeOut(record);
-    }
+    for (const workerId of workerIds) this.#requests.timeOut(this.#recordOf(workerId));
   }
 
   /** @returns {Error | undefined} why there are no numbers although there are workers */

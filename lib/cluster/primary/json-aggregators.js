@@ -5,7 +5,6 @@
 // that call them. The cluster store applies the same rules to its columns (family-totals.js).
 
 const { aggregated, kindOfType } = require('../../series/layouts');
-const { toNumber } = require('../../exposition/number-format');
 const { meanQuantile } = require('../../metric/centroids');
 
 /** @typedef {import('../../series/native-json').NativeJson} NativeJson */
@@ -231,8 +230,8 @@ function customAggregators() {
 }
 
 /**
- * Copies the texts and numbers of what an application's aggregator has returned: it may contain methods, or
- * be a promise, and neither can be sent to a thread.
+ * A copy of what an application's aggregator has returned, which can be sent to a thread. Whether its values
+ * can be read is seen there.
  *
  * @param {any} result
  * @returns {JsonMetric | undefined | null} undefined if it leaves the metric out; null if it is not a metric
@@ -242,52 +241,18 @@ function plainMetric(result) {
   try {
     // An async function may reject, and nobody else handles that.
     if (typeof result.then === 'function') result.then(undefined, () => {});
-    const { name, help, type, values, nativeHistograms } = result;
+    const { name, help, type, nativeHistograms } = result;
     if (typeof name !== 'string') return null;
-    const plain = { name, help: `${help}`, type: `${type}`, values: Array.from(values, plainSample) };
-    return nativeHistograms
-      ? { ...plain, nativeHistograms: Array.from(nativeHistograms, plainNative) }
-      : plain;
+    const values = Array.from(result.values, plainSample);
+    return structuredClone({ name, help: `${help}`, type: `${type}`, values, nativeHistograms });
   } catch {
     return null;
   }
 }
 
-/** @param {any} sample */
+/** @param {any} sample which may have methods */
 function plainSample({ value, labels, sharedLabels, metricName, exemplar }) {
-  return {
-    value: toNumber(value),
-    labels: withTexts(labels),
-    sharedLabels: withTexts(sharedLabels),
-    metricName: metricName ? `${metricName}` : undefined,
-    exemplar: exemplar && plainExemplar(exemplar),
-  };
-}
-
-/**
- * @param {any} series
- * @returns {NativeJson}
- * @throws {TypeError} if it is not valid
- */
-function plainNative(series) {
-  const { nativeJson, bucketsIn } = natives();
-  const { labels, sum, createdTimestamp, exemplars = [] } = series;
-  return nativeJson(bucketsIn(series), {
-    labels: withTexts(labels),
-    sum: toNumber(sum),
-    createdTimestamp: createdTimestamp === undefined ? undefined : toNumber(createdTimestamp),
-    exemplars: Array.from(exemplars, plainExemplar),
-  });
-}
-
-/** @param {any} exemplar */
-function plainExemplar({ labelSet, value, timestamp }) {
-  return { labelSet: withTexts(labelSet), value: toNumber(value), timestamp: toNumber(timestamp) };
-}
-
-/** @param {Record<string, unknown> | null | undefined} labels */
-function withTexts(labels) {
-  return Object.fromEntries(Object.entries(labels ?? {}).map(([name, value]) => [name, `${value}`]));
+  return { value, labels, sharedLabels, metricName, exemplar };
 }
 
 module.exports = { aggregators, aggregatorOf, customAggregators, plainMetric };

@@ -47,7 +47,7 @@ class PageRequests {
 
   /**
    * @param {Pick<import('./scrape-rounds').ScrapeRounds, 'collect'>} rounds
-   * @param {Pick<import('./aggregator-supervisor').AggregatorSupervisor, 'directory' | 'discard'>} supervisor
+   * @param {Pick<import('./aggregator-supervisor').AggregatorSupervisor, 'directory' | 'send'>} supervisor
    */
   constructor(rounds, supervisor) {
     this.#rounds = rounds;
@@ -120,7 +120,7 @@ class PageRequests {
     if (page === undefined) return undefined;
     const fields = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] || undefined };
     if ('file' in page) {
-      if (!isOnline(worker)) this.#supervisor.discard(page.file);
+      if (!isOnline(worker)) this.#supervisor.send('discard', page.file);
       return { file: page.file, bytes: page.length, ...fields };
     }
     if (page.length > MAX_BYTES_IN_MESSAGE) throw unavailable(TOO_LONG);

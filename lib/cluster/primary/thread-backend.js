@@ -182,11 +182,6 @@ class ThreadBackend {
     thread.terminate();
   }
 
-  /** Whether the thread runs. */
-  get isRunning() {
-    return this.#thread !== undefined;
-  }
-
   /**
    * @param {import('./aggregator-backend').Sent} op
    * @param {...any} args

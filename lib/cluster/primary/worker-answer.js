@@ -9,6 +9,9 @@ const { isColumnsNameOf } = require('../../spool/file-names');
 // A source of a million label sets takes some 100 MB; in base64 a third more.
 const MAX_SOURCE_CHARACTERS = 2 ** 28;
 
+// Workers may send any text as a reason, so the number of different ones is limited.
+const MAX_REASONS = 32;
+
 /** @typedef {import('../../aggregator/aggregator').Answer} Answer */
 
 /**
@@ -59,4 +62,13 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? beginningOf(text) : otherwise;
 }
 
-module.exports = { readAnswer, readHookMilliseconds, NOT_UNDERSTOOD };
+/**
+ * @param {Map<string, number>} counts by reason
+ * @param {string} reason counted as `other` if there are many different ones already
+ */
+function countReason(counts, reason) {
+  const key = counts.has(reason) || counts.size < MAX_REASONS ? reason : 'other';
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+module.exports = { readAnswer, readHookMilliseconds, countReason, NOT_UNDERSTOOD };

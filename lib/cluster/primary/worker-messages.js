@@ -3,8 +3,7 @@
 // Runs on the primary's loop. Sends welcomes to workers, and reads their messages: passes their answers on to
 // the aggregator, or counts why an answer cannot be used.
 
-const { countReason } = require('./reason-counts');
-const { readAnswer, readHookMilliseconds, NOT_UNDERSTOOD } = require('./worker-answer');
+const { readAnswer, readHookMilliseconds, countReason, NOT_UNDERSTOOD } = require('./worker-answer');
 const { send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
@@ -90,7 +89,7 @@ class WorkerMessages {
     const { requestId } = message;
     if (!this.#requests.settle(record, requestId)) {
       // The response may answer a request of other code. A snapshot that came too late is removed.
-      if (isColumnsNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
+      if (isColumnsNameOf(message.file, workerId, requestId)) this.#supervisor.send('discard', message.file);
       return;
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
@@ -128,7 +127,7 @@ class WorkerMessages {
    */
   #passOn(record, answer) {
     try {
-      this.#supervisor.answer(answer);
+      this.#supervisor.send('answer', answer);
       record.error = undefined;
     } catch (error) {
       // JSON that is nested too deeply cannot be sent to a thread.

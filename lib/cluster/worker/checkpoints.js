@@ -4,7 +4,6 @@
 // in the process's 'exit' handler and, because a killed worker does not run that, at checkpoints and when the
 // program announces its end. If no file can be written, they are sent over IPC, except at checkpoints.
 
-const { isOthers } = require('../../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { LAST } = require('../wire/messages');
@@ -96,17 +95,7 @@ class Checkpoints {
    * @returns {Promise<void>} never rejected
    */
   async handOver(hookTime) {
-    if (!this.isWanted) return;
-    if (this.#files.directory !== '') {
-      await this.#checkpoint(hookTime);
-      return;
-    }
-    try {
-      await this.#source.prepare(hookTime);
-    } catch (error) {
-      this.#source.countFailure('checkpoint', '', error);
-    }
-    await this.#sendOverIpc(NO_DIRECTORY);
+    if (this.isWanted) await this.#checkpoint(hookTime);
   }
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
@@ -114,8 +103,6 @@ class Checkpoints {
     // A killed primary leaves its directory: the columns with all label sets would be most of it.
     if (!this.isWanted || this.#link.hasEnded?.()) return;
     try {
-      // The process may have changed its user since the last request.
-      if (isOthers(this.#files.directory)) this.#files.aimAt('');
       if (this.#files.directory === '') throw new Error(NO_DIRECTORY);
       this.#files.replaceLast();
     } catch (error) {
@@ -183,18 +170,24 @@ class Checkpoints {
 
   /** @param {number | undefined} hookTime */
   async #replace(hookTime) {
-    if (this.#files.directory === '') return;
+    /** @type {unknown} */
+    let reason = NO_DIRECTORY;
     try {
-      await this.#files.replace(hookTime, capture => {
-        const start = performance.now();
-        timedSection('worker:checkpoint', capture);
-        this.#spent += performance.now() - start;
-      });
+      if (this.#files.directory !== '') {
+        await this.#files.replace(hookTime, capture => {
+          const start = performance.now();
+          timedSection('worker:checkpoint', capture);
+          this.#spent += performance.now() - start;
+        });
+        return;
+      }
+      if (hookTime !== undefined) await this.#source.prepare(hookTime);
     } catch (error) {
+      reason = error;
       this.invalidate();
       this.#source.countFailure('checkpoint', '', error);
-      if (hookTime !== undefined) await this.#sendOverIpc(error);
     }
+    if (hookTime !== undefined) await this.#sendOverIpc(reason);
   }
 }
 

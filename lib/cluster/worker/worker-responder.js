@@ -52,10 +52,7 @@ class WorkerResponder {
     if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
     const { requestId } = message;
     if (message.type !== WELCOME && !(Number.isSafeInteger(requestId) && requestId >= 0)) return;
-    // A directory of another user is treated as none.
-    const directory = isOthers(message.directory) ? '' : message.directory;
-    if (directory !== this.#files.directory) this.#checkpoints.invalidate();
-    this.#files.aimAt(directory);
+    this.#aimAt(message.directory);
     // A welcome has no position: it may come from a new thread, which has nothing yet.
     this.#checkpoints.readerPosition = message.known;
     this.#checkpoints.setInterval(message.checkpointInterval);
@@ -64,8 +61,20 @@ class WorkerResponder {
     this.#source.asked(message.ended);
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
-    this.#newest = { ...message, directory };
+    this.#newest = { ...message, directory: this.#files.directory };
     if (!this.#busy) this.#answerNewest();
+  }
+
+  /** @param {string} directory one of another user is treated as none; '' for none */
+  #aimAt(directory) {
+    const own = isOthers(directory) ? '' : directory;
+    if (own !== this.#files.directory) this.#checkpoints.invalidate();
+    this.#files.aimAt(own);
+  }
+
+  /** The directory may have moved, or the process may have changed its user, since the last request. */
+  #aimAgain() {
+    this.#aimAt(this.#link.directory?.() ?? this.#files.directory);
   }
 
   /** @param {number} interval milliseconds between checkpoints, whatever the primary says */
@@ -199,6 +208,7 @@ class WorkerResponder {
    * @returns {Promise<void>} never rejected
    */
   handOver(timeout) {
+    this.#aimAgain();
     return this.#checkpoints.handOver(hookTime(timeout));
   }
 
@@ -208,6 +218,7 @@ class WorkerResponder {
    */
   writeLast() {
     try {
+      this.#aimAgain();
       this.#checkpoints.writeLast();
     } catch (error) {
       debug('worker %d could not write its last numbers: %s', this.workerId, error);

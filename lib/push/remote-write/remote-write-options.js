@@ -6,7 +6,7 @@ const { inspect } = require('util');
 const { checkLabelNamesAreValid } = require('../../registry/names');
 const { checkOptionNames } = require('../../options/option-names');
 const { checkMilliseconds } = require('../pusher');
-const { codedError } = require('../../options/coded-error');
+const { codedError, invalidOption } = require('../../options/coded-error');
 
 const OPTIONS = new Set([
   'labels',
@@ -39,15 +39,11 @@ function sessionSettings(url, options) {
   } = options ?? {};
   checkMilliseconds('timeout', timeout);
   if (!Number.isInteger(retries) || retries < 0)
-    throw codedError('INVALID_OPTION', TypeError, `retries must be a whole number: ${inspect(retries)}`);
+    throw invalidOption(`retries must be a whole number: ${inspect(retries)}`);
   if (protocol !== undefined && protocol !== '1.0' && protocol !== '2.0')
-    throw codedError('INVALID_OPTION', TypeError, `protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
+    throw invalidOption(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
   if (typeof nativeHistograms !== 'boolean')
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      `nativeHistograms must be true or false: ${inspect(nativeHistograms)}`,
-    );
+    throw invalidOption(`nativeHistograms must be true or false: ${inspect(nativeHistograms)}`);
   return {
     url: checkedUrl(url),
     labels: checkedLabels(labels),
@@ -68,11 +64,7 @@ function checkedUrl(url) {
   const text = /** @type {any} */ (url)?.href ?? url;
   // The text is not shown: it may contain a password.
   if (typeof text !== 'string' || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      'RemoteWrite expected the URL of a receiver, http: or https:',
-    );
+    throw invalidOption('RemoteWrite expected the URL of a receiver, http: or https:');
   return text;
 }
 
@@ -87,7 +79,7 @@ function checkedUrl(url) {
 function textsOf(option, values) {
   const entries = Object.entries(values).map(([name, value]) => {
     if (!['string', 'number', 'boolean'].includes(typeof value))
-      throw codedError('INVALID_OPTION', TypeError, `${option}.${name} must be a text: ${inspect(value)}`);
+      throw invalidOption(`${option}.${name} must be a text: ${inspect(value)}`);
     return [name, String(value)];
   });
   return Object.fromEntries(entries);
@@ -101,9 +93,7 @@ function textsOf(option, values) {
  */
 function checkedLabels(labels) {
   if (typeof labels?.instance !== 'string' || labels.instance === '') {
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
+    throw invalidOption(
       'RemoteWrite needs labels.instance: series of several processes that have no label to tell them apart overwrite each other',
     );
   }
@@ -121,11 +111,7 @@ function checkedLabels(labels) {
 function checkedHeaders(headers) {
   // Headers, Map and lists have no entries of an object: requests would have no authorization.
   if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
-    throw codedError(
-      'INVALID_OPTION',
-      TypeError,
-      `headers must be an object, as in { Authorization: '...' }: ${typeof headers}`,
-    );
+    throw invalidOption(`headers must be an object, as in { Authorization: '...' }: ${typeof headers}`);
   return textsOf('headers', headers);
 }
 

@@ -110,6 +110,6 @@ describe('a thread', () => {
     );
     assert.equal(threads, 1);
     await backend.close();
-    assert.equal(backend.isRunning, false);
+    await assert.rejects(backend.request('render'), /there is no aggregator thread/);
   });
 });

@@ -30,7 +30,7 @@ beforeEach(() => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
       const inPlaceReason = reason ?? (isMissing ? 'missing' : canStart ? '' : 'start');
-      return { isRunning: true, inPlaceReason, send() {}, close: async () => {} };
+      return { inPlaceReason, send() {}, close: async () => {} };
     },
   );
 });
@@ -125,7 +125,7 @@ it('a backend that starts after close() is closed, and its directory removed', a
   t.mock.timers.tick(5000);
   await closing;
   assert.equal(closed, 0);
-  begin({ isRunning: true, send() {}, close: async () => closed++ });
+  begin({ send() {}, close: async () => closed++ });
   await slow.starting;
   assert.equal(closed, 1);
 });

@@ -16,7 +16,7 @@ it('a worker gets an answer whatever an aggregator has thrown', async () => {
     [proxy, 'an error that cannot be printed'],
   ]) {
     const rounds = { collect: () => Promise.reject(thrown) };
-    const requests = new PageRequests(rounds, { directory: '/tmp', discard() {} });
+    const requests = new PageRequests(rounds, { directory: '/tmp', send() {} });
     const answer = await new Promise(resolve => {
       const worker = { id: 1, isConnected: () => true, send: resolve };
       requests.receive({ worker }, { pageId: 1, format: { format: 'text' }, timeout: 100 });

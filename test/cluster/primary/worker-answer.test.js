@@ -5,8 +5,7 @@ const { describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
-const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
-const { countReason } = require('../../../lib/cluster/primary/reason-counts');
+const { readAnswer, countReason } = require('../../../lib/cluster/primary/worker-answer');
 
 const FILE = `w3-r5-${'a'.repeat(24)}.columns`;
 const read = message => readAnswer(message, 3, 5);

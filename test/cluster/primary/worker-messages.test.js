@@ -40,7 +40,7 @@ it('the files of responses that come too late are removed', () => {
   const discarded = [];
   const requests = new WorkerRequests(() => assert.fail());
   const messages = new WorkerMessages({
-    supervisor: { discard: file => discarded.push(file), answer() {} },
+    supervisor: { send: (op, sent) => op === 'discard' && discarded.push(sent) },
     requests,
     onAnswered() {},
   });
@@ -66,7 +66,7 @@ it('hooks of a worker began when it says, but not before it was asked: no round 
   const began = [];
   const requests = new WorkerRequests(() => assert.fail());
   const messages = new WorkerMessages({
-    supervisor: { answer() {} },
+    supervisor: { send() {} },
     requests,
     onAnswered: (workerId, isUsable, hooksBegan) => began.push(hooksBegan),
   });

@@ -7,12 +7,20 @@ const { it } = require('node:test');
 
 const { Registry } = require('../../..');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
-const { MemberSource } = require('../../../lib/cluster/group/member-source.js');
+const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
 const { makePlace } = require('../../fixtures/cluster-harness.js');
 
 const SPOOL = `prom-client-cluster-${'0'.repeat(24)}`;
-const link = { id: 1, isConnected: () => false, send: (message, onSent) => onSent?.() };
+
+/** @param {GroupDirectory} directory */
+function sourceIn(directory) {
+  const link = {
+    ...{ id: 1, isConnected: () => false, directory: () => directory.spool() },
+    send: (message, onSent) => onSent?.(),
+  };
+  return new WorkerResponder(link, () => [new Registry()]);
+}
 
 it('what a process hands over goes to where another process has moved the directory', async t => {
   const place = makePlace(t);
@@ -21,11 +29,7 @@ it('what a process hands over goes to where another process has moved the direct
   directory.claim(1, 1);
   const first = path.join(directory.placeOf(1), SPOOL);
   fs.mkdirSync(first);
-  const source = new MemberSource(
-    directory,
-    () => link,
-    () => [new Registry()],
-  );
+  const source = sourceIn(directory);
   source.receive({ type: WELCOME, directory: first, checkpointInterval: 0 });
   directory.claim(2, 2);
   fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
@@ -35,11 +39,7 @@ it('what a process hands over goes to where another process has moved the direct
 
 it('a process has one file of last numbers and one log, whoever leads', t => {
   const place = makePlace(t);
-  const source = new MemberSource(
-    new GroupDirectory(path.join(place, 'd')),
-    () => link,
-    () => [new Registry()],
-  );
+  const source = sourceIn(new GroupDirectory(path.join(place, 'd')));
   for (let i = 0; i < 2; i++) {
     source.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
     source.writeLast();
