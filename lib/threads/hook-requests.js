@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the process's hub. Asks one thread to run its `collect` hooks, for which its event loop is needed. A
-// capture of this process calls them like its own hooks (lib/source/collect-hooks.js).
+// Runs in the process's hub. Asks one thread to run its `collect` hooks, for which its event loop is needed.
+// A capture of this process calls them like its own hooks (lib/source/collect-hooks.js).
 
 const { randomUUID } = require('node:crypto');
 const { textOf } = require('../options/thrown');
