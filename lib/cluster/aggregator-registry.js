@@ -119,7 +119,7 @@ class AggregatorRegistry extends Registry {
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
-    checkCallOptions(options);
+    checkCallOptions(options, 'clusterMetrics()');
     const page = await this.clusterMetricsBytes({ timeout, selfMetrics });
     return timedSection('primary:string', () => pageText(page, formatOf(this.contentType)));
   }

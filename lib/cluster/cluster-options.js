@@ -189,10 +189,12 @@ function warnIfMissing(directory, owner = 'AggregatorRegistry') {
  *
  * @param {any} options
  * @param {{timeout: number, contentType: string}} defaults those of the registry
+ * @param {string} [caller] name of the method
  * @returns {{timeout: number, format: import('./wire/scrape-callers').Format}}
  * @throws {TypeError} if one of them is not valid
  */
-function pageRequest(options, defaults) {
+function pageRequest(options, defaults, caller = 'clusterMetricsBytes()') {
+  checkCallOptions(options, caller);
   const { gzip = false, timeout = defaults.timeout, selfMetrics = false, names } = options ?? {};
   const { contentType = defaults.contentType, nativeContentType = contentType } = options ?? {};
   checkOptions({ timeout });
@@ -206,12 +208,13 @@ function pageRequest(options, defaults) {
 }
 
 /**
- * Reports options of clusterMetrics() that are misspelt.
+ * Reports options of a call that are misspelt.
  *
  * @param {unknown} options
+ * @param {string} caller name of the method
  */
-function checkCallOptions(options) {
-  checkOptionNames('clusterMetrics()', options, CALL_NAMES);
+function checkCallOptions(options, caller) {
+  checkOptionNames(caller, options, CALL_NAMES);
 }
 
 module.exports = {

@@ -3,7 +3,7 @@
 const { inspect } = require('util');
 const { explainedError } = require('../options/explained-error');
 const { warnOfCall } = require('../options/warnings');
-const { codedError } = require('../options/coded-error');
+const { codedError, withCode } = require('../options/coded-error');
 
 // What an array can have. Memory ends before that.
 const MAX_COUNT = 2 ** 32;
@@ -54,7 +54,7 @@ function isCount(generator, count) {
   if (Number.isInteger(Number(count)) && count < MAX_COUNT) return true;
   if (typeof count === 'number') {
     const more = `: the count of buckets must be a whole number: ${inspect(count)}`;
-    throw explainedError(RangeError, 'Invalid array length', more);
+    throw withCode('INVALID_OPTION', explainedError(RangeError, 'Invalid array length', more));
   }
   warnOfCall(generator, 'one bucket, because its third argument is not their count', count);
   return false;

@@ -25,7 +25,7 @@ const { curried } = require('./curried');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
-const { codedError } = require('../options/coded-error');
+const { codedError, withCode } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
@@ -273,7 +273,7 @@ function setWindow(summary) {
 /** @param {number} ageBuckets */
 function invalidLength(ageBuckets) {
   const more = `: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${ageBuckets}`;
-  return explainedError(RangeError, 'Invalid array length', more);
+  return withCode('INVALID_OPTION', explainedError(RangeError, 'Invalid array length', more));
 }
 
 /**

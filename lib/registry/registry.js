@@ -26,6 +26,9 @@ const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
 const { codedError } = require('../options/coded-error');
 const { checkedMaxIdle } = require('../options/max-idle');
+const { checkOptionNames } = require('../options/option-names');
+
+const BYTES_OPTIONS = new Set(['gzip']);
 
 /**
  * A member of a registry: a metric of this library, or any object with a get().
@@ -89,6 +92,7 @@ class Registry {
    * @returns {Promise<Buffer>}
    */
   async metricsBytes(options) {
+    checkOptionNames('metricsBytes()', options, BYTES_OPTIONS);
     const { gzip = false } = options ?? {};
     const pages = this[PAGES];
     if (pages !== undefined) return (await pages([{ format: formatOf(this.contentType).name, gzip }]))[0];

@@ -105,7 +105,7 @@ class WorkerRegistry extends Registry {
    */
   async workerMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
-    checkCallOptions(options);
+    checkCallOptions(options, 'workerMetrics()');
     const page = await this.workerMetricsBytes({ timeout, selfMetrics });
     return pageText(page, formatOf(this.contentType));
   }
@@ -123,7 +123,7 @@ class WorkerRegistry extends Registry {
    * @throws {TypeError} if an option is not valid
    */
   async workerMetricsBytes(/** @type {any} */ options) {
-    const { format, timeout } = pageRequest(options, this);
+    const { format, timeout } = pageRequest(options, this, 'workerMetricsBytes()');
     const threads = processState().threads;
     if (threads === undefined) return pageOrNothing(undefined);
     const page = pageOf(threads, format, timeout);

@@ -10,6 +10,7 @@ const { inspect } = require('node:util');
 const promClient = require('prom-client');
 const client = require('../..');
 const fastifyPlugin = require('../../lib/http/fastify-plugin');
+const { ClusterPages } = require('../../lib/cluster/worker/cluster-pages');
 
 const OPTIONS = { name: 'm', help: 'h', labelNames: ['a'], registers: [] };
 
@@ -38,6 +39,12 @@ const ERRORS = [
   ],
   ['INVALID_OPTION', ({ Registry }) => new Registry('text/html')],
   ['INVALID_OPTION', ({ linearBuckets }) => linearBuckets(0, 1, 0)],
+  ['INVALID_OPTION', ({ linearBuckets }) => linearBuckets(0, 1, Infinity)],
+  ['INVALID_OPTION', ({ exponentialBuckets }) => exponentialBuckets(1, 2, 1.5)],
+  [
+    'INVALID_OPTION',
+    ({ Summary }) => new Summary({ ...OPTIONS, labelNames: [], maxAgeSeconds: 60, ageBuckets: -1 }),
+  ],
   ['INVALID_OPTION', ({ Pushgateway }) => new Pushgateway('http://127.0.0.1:1').push({})],
   ['INVALID_OPTION', ({ AggregatorRegistry }) => AggregatorRegistry.setRegistries('x')],
   [
@@ -48,6 +55,7 @@ const ERRORS = [
   ['INVALID_OPTION', ({ Registry, metricsHandler }) => metricsHandler(new Registry())({}, {}), true],
   ['INVALID_OPTION', ({ Registry, metricsResponse }) => metricsResponse(new Registry(), {}), true],
   ['INVALID_OPTION', () => fastifyPlugin({}), true],
+  ['INVALID_OPTION', () => new ClusterPages({}).page({ names: Array(10_001).fill('a') }, 1), true],
   ['INVALID_NAME', ({ register }) => register.getSingleMetricAsString('unknown'), true],
   ['INVALID_OPTION', ({ AggregatorRegistry }) => new AggregatorRegistry({ timeout: '5s' }), true],
   ['INVALID_OPTION', ({ Registry }) => new Registry().setFormats(['json']), true],

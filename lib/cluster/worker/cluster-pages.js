@@ -6,7 +6,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { codeNamed } = require('../../options/coded-error');
+const { codedError, codeNamed } = require('../../options/coded-error');
 const { unavailable } = require('../../registry/unavailable');
 const { coalesce } = require('../../registry/coalesce');
 const { runInSlices } = require('../../event-loop/slices');
@@ -81,7 +81,8 @@ class ClusterPages {
    * @throws {Error} if the primary does not aggregate
    */
   async page(format, timeout) {
-    if (format.names !== undefined && !isListOfNames(format.names)) throw new RangeError(TOO_MANY_NAMES);
+    if (format.names !== undefined && !isListOfNames(format.names))
+      throw codedError('INVALID_OPTION', RangeError, TOO_MANY_NAMES);
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (this.#refusal !== undefined && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
