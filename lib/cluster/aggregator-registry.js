@@ -32,9 +32,6 @@ const DEFAULT_TIMEOUT = 5000;
 const PUSH_IN_PRIMARY =
   'This process is a worker: RemoteWrite pushes the metrics of a cluster in its primary.';
 
-/** A symbol and not a private field, because Registry keeps its state in the same way. */
-const TIMEOUT = Symbol('timeout');
-
 /** @type {Registry[]} the registries with which this process has joined the cluster */
 let registries = [Registry.globalRegistry];
 
@@ -82,7 +79,8 @@ class AggregatorRegistry extends Registry {
     /** @type {import('./cluster-options').ClusterOptions} */
     const given = /** @type {any} */ (isFirst ? contentType : options) ?? {};
     const effective = clusterOptions(given);
-    Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    /** @type {number} milliseconds that clusterMetrics() waits for workers by default */
+    this.timeout = effective.timeout ?? DEFAULT_TIMEOUT;
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     if (effective.maxIdleSeconds !== undefined) this.setMaxIdleSeconds(effective.maxIdleSeconds);
     const group = joinGroup(effective, registriesOfProcess);
@@ -190,11 +188,6 @@ class AggregatorRegistry extends Registry {
     if (primary?.isAlone) return 'There are no metrics: this process has no workers, and none of its own.';
     if (primary === undefined && clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
     return 'There are no metrics: no worker is running, and no dead worker has left any.';
-  }
-
-  /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */
-  get timeout() {
-    return /** @type {any} */ (this)[TIMEOUT];
   }
 
   /**

@@ -16,6 +16,7 @@ const { hashMapOf, SERIES } = require('./hash-map');
 const { EXPIRING, scrapeStarts, runHook } = require('../series/hook-recordings');
 const { OPTIONS, applyOptions, maxSeriesOf, maxIdleOf } = require('./metric-options');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
+const { setOwn } = require('../series/label-form');
 const { codedError, withCode } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -232,6 +233,15 @@ class Metric {
     const { value, count, sum } = /** @type {any} */ (this[SERIES](row, set));
     return count === undefined ? value : { count, sum };
   }
+}
+
+// A class that a program derives may have properties of its own with these names.
+for (const name of ['overflowCount', 'expiredCount', 'seriesCount']) {
+  /** @this {Metric} @param {unknown} value */
+  const set = function (value) {
+    setOwn(this, name, value);
+  };
+  Object.defineProperty(Metric.prototype, name, { set });
 }
 
 /** The method as it is here, whatever replaces it later. */

@@ -343,6 +343,13 @@ class Registry {
     });
   }
 
+  set _metrics(byName) {
+    ownStateOf(this).metrics ??= new Map();
+    const metrics = this._metrics;
+    for (const name of Object.keys(metrics)) delete metrics[name];
+    Object.assign(metrics, byName);
+  }
+
   /**
    * The default labels. Programs and their tests read them here, because in prom-client this is the storage.
    *

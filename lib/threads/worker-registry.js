@@ -30,9 +30,6 @@ const OPTIONS = new Set(['timeout', 'formats', 'maxIdleSeconds', ...SHARED_OPTIO
 const PUSH_IN_MAIN_THREAD =
   'This thread does not serve the metrics: RemoteWrite pushes the metrics of all threads in the main thread.';
 
-/** A symbol and not a private field, because Registry keeps its state in the same way. */
-const TIMEOUT = Symbol('timeout');
-
 /**
  * The state that all WorkerRegistry objects of a thread share, including those of other copies of this
  * package.
@@ -80,7 +77,8 @@ class WorkerRegistry extends Registry {
     const given = /** @type {any} */ ([contentType, primary, options].find(isOptions) ?? {});
     const serves = primary === undefined || isOptions(primary) ? isMain() : primary;
     const effective = /** @type {any} */ (clusterOptions(given, 'WorkerRegistry', OPTIONS));
-    Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    /** @type {number} milliseconds that workerMetrics() waits by default */
+    this.timeout = effective.timeout ?? DEFAULT_TIMEOUT;
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     if (effective.maxIdleSeconds !== undefined) this.setMaxIdleSeconds(effective.maxIdleSeconds);
     joinCopies(/** @type {any} */ (Registry));
@@ -155,11 +153,6 @@ class WorkerRegistry extends Registry {
   /** @returns {number} how many threads have joined, without this one */
   workerCount() {
     return WorkerRegistry.workerCount();
-  }
-
-  /** @returns {number} milliseconds that workerMetrics() waits by default */
-  get timeout() {
-    return /** @type {any} */ (this)[TIMEOUT];
   }
 
   /**

@@ -14,6 +14,7 @@ const {
   Histogram,
   Summary,
   Pushgateway,
+  AggregatorRegistry,
   openMetricsContentType,
 } = require('../..');
 const { METRIC_CLASSES } = require('../fixtures/metric-types');
@@ -309,6 +310,21 @@ describe('unusual use: a Registry', () => {
     assert.deepEqual(registry.getMetricsAsArray(), []);
   });
 
+  it('a Registry drops all metrics when an empty object is assigned to _metrics, and has those of another object', async () => {
+    for (const client of [{ Registry, Gauge }, require('prom-client')]) {
+      const registry = new client.Registry();
+      registry.setDefaultLabels({ app: 'x' });
+      const gauge = new client.Gauge({ name: 'a', help: 'h', registers: [registry] });
+      registry._metrics = {};
+      assert.deepEqual(registry.getMetricsAsArray(), []);
+      assert.equal(registry.getSingleMetric('a'), undefined);
+      new client.Gauge({ name: 'a', help: 'h', registers: [registry] });
+      registry._metrics = { a: gauge };
+      assert.equal(registry.getSingleMetric('a'), gauge);
+      assert.match(await registry.metrics(), /^a\{app="x"\} 0$/m);
+    }
+  });
+
   it('a Registry has its default labels in _defaultLabels, and they can be replaced there, as in prom-client', async () => {
     for (const client of [{ Registry, Gauge }, require('prom-client')]) {
       class Assigning extends client.Registry {
@@ -370,6 +386,30 @@ describe('unusual use: a Registry', () => {
     make(registry);
     assert.equal(await registry.metrics(), '# HELP A H\n# TYPE A GAUGE\nA 0\n');
   });
+});
+
+describe('unusual use: properties of the program', () => {
+  const objects = {
+    ...Object.fromEntries(
+      METRIC_CLASSES.map(Type => [Type.name, new Type({ name: 'm', help: 'h', registers: [] })]),
+    ),
+    ...{ Registry: new Registry(), AggregatorRegistry: new AggregatorRegistry() },
+    Pushgateway: new Pushgateway('http://127.0.0.1:1'),
+  };
+  for (const [type, object] of Object.entries(objects)) {
+    it(`a ${type} may have properties of any name that prom-client's has no accessor of`, () => {
+      const names = new Set(['anything']);
+      for (let each = object; each !== Object.prototype; each = Object.getPrototypeOf(each))
+        for (const name of Object.getOwnPropertyNames(each)) names.add(name);
+      names.delete('contentType');
+      for (const name of ['constructor', '_metrics', '_defaultLabels', 'hashMap']) names.delete(name);
+      const ours = Object.create(object);
+      for (const name of names) {
+        ours[name] = name;
+        assert.equal(ours[name], name);
+      }
+    });
+  }
 });
 
 describe('unusual use: an enumerable property on Object.prototype', () => {
