@@ -228,7 +228,8 @@ class Aggregator {
     // What a dead worker with a file that cannot be read has is not known, either.
     const known = this.#retirement.unread.size === 0 ? shown : [...(shown ?? []), ...this.#retirement.unread];
     this.#merged = yield* this.#store.merge(new Set(custom), known);
-    if (this.#store.isUnsaved) this.#retirement.saveForPage();
+    // The next thread must not have what has left this page.
+    if (this.#store.isUnsaved) this.#retirement.save();
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
     const pages = yield* this.finish({ formats, aggregated: [], facts });

@@ -9,7 +9,8 @@ const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
 const { unref } = require('../event-loop/timers');
 
-// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
+// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time. Those
+// that a page needs are written at once: this takes less time than the page does.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
@@ -151,15 +152,6 @@ class Retirement {
     this.#store.noteSaved();
     for (const workerId of workerIds) this.#removeFilesOf(workerId);
     if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
-  }
-
-  /**
-   * Writes the totals before a page is shown: the next thread must not have what has left that page. If the
-   * last time was just before, that is left for later: pages that follow one another too fast save nothing.
-   */
-  saveForPage() {
-    if (performance.now() < this.#nextSave) this.saveSoon();
-    else this.save();
   }
 
   /** @param {number} workerId */

@@ -9,6 +9,7 @@ const { Counter } = require('../..');
 const { Aggregator } = require('../../lib/aggregator/aggregator');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { columnsName } = require('../../lib/spool/file-names');
+const { Spool } = require('../../lib/spool/spool');
 const { BYTES_OFFSET } = require('../../lib/source/source-format');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { makeWorker, bytesOf } = require('../fixtures/unit-scrape');
@@ -391,6 +392,48 @@ describe('rows that have ended in a worker', () => {
       });
       await next.close();
     });
+
+  it('do not come back after a page without them, however shortly before that totals were written', async t => {
+    let own = '';
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    const write = Spool.prototype.writeAtomically;
+    t.mock.method(Spool.prototype, 'writeAtomically', function (...written) {
+      now += 1000;
+      return write.apply(this, written);
+    });
+    const options = { onDirectory: created => (own = created) };
+    const lost = await openAggregator(t, Aggregator, options);
+    const workers = [1, 2].map(id => {
+      const made = makeWorker(undefined, { keepsEnded: true });
+      const series = new Counter({
+        name: 'ended_total',
+        help: 'h',
+        labelNames: ['a'],
+        registers: [made.registry],
+      });
+      series.inc({ a: 'x' }, 10);
+      const answerTo = reader => {
+        const bytes = bytesOf(made.source.captureWithLog(id, undefined));
+        reader.answer({ workerId: id, bytes: new Uint8Array(bytes) });
+      };
+      return { series, answerTo };
+    });
+    const pageOf = reader => {
+      for (const { answerTo } of workers) answerTo(reader);
+      return render(reader, [1, 2]).sum;
+    };
+    assert.equal(pageOf(lost), 20);
+    workers[0].series.remove({ a: 'x' });
+    assert.equal(pageOf(lost), 20);
+    workers[1].series.remove({ a: 'x' });
+    assert.equal(pageOf(lost), NaN);
+    workers[0].series.inc({ a: 'x' });
+    assert.equal(pageOf(lost), 1);
+    const next = await openAggregator(t, Aggregator, { ...options, adopt: own });
+    assert.equal(pageOf(next), 1);
+    await next.close();
+  });
 
   it('do not leave while a worker that a page has shown has not answered a new aggregator', async () => {
     const made = makeWorker(undefined, { keepsEnded: true });

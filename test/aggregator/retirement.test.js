@@ -82,28 +82,6 @@ describe('retired totals that cannot be written', () => {
   });
 });
 
-it('totals are written before a page, unless the last time was just before: then once, soon', t => {
-  t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
-  const clock = { now: 0 };
-  t.mock.method(performance, 'now', () => clock.now);
-  const { retirement, spool } = retirementWith({});
-  const written = () => spool.writeAtomically.mock.callCount();
-  spool.writeAtomically.mock.mockImplementation(() => (clock.now += 10));
-  retirement.saveForPage();
-  assert.strictEqual(written(), 1);
-  for (let page = 0; page < 20; page++) {
-    clock.now += 9;
-    retirement.saveForPage();
-  }
-  assert.strictEqual(written(), 1);
-  clock.now = 250;
-  t.mock.timers.tick(200);
-  assert.strictEqual(written(), 2);
-  clock.now = 1000;
-  retirement.saveForPage();
-  assert.strictEqual(written(), 3);
-});
-
 it('last columns that came over IPC are written with the totals at once', () => {
   const { retirement, spool } = retirementWith({});
   retirement.retire(1, { isLastExpected: true, lastSource: 'AAAA' });
