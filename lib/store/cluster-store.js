@@ -58,9 +58,9 @@ class ClusterStore {
 
   /**
    * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as
-   *   the wall clock may
+   *   the wall clock may, and is the same in all processes
    */
-  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = () => performance.now() } = {}) {
+  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = sharedClock } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
     this.#retired = new RetiredSource(now);
@@ -503,6 +503,11 @@ class ClusterStore {
     if (this.#closed.size > REMEMBERED_DEATHS)
       this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
   }
+}
+
+/** Unlike performance.now(), it goes on in the next thread. */
+function sharedClock() {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 module.exports = { ClusterStore };

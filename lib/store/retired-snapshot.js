@@ -34,7 +34,7 @@ const BATCHES = { name: 'retired_batches', type: 'gauge', labelNames: ['incarnat
  */
 function encodeRetired(retired, workers, failures, batches) {
   const metrics = [
-    ...retired.metrics,
+    ...retired.savedMetrics,
     metricOf(
       WORKERS,
       Array.from(workers, id => [{ id }, 1]),
@@ -76,8 +76,8 @@ function metricOf({ name, type, labelNames }, rows) {
 }
 
 /**
- * Adds the totals that an earlier thread has written. All rows count as seen now, because live workers that
- * have them may not have answered yet.
+ * Adds the totals that an earlier thread has written. Rows count as seen now, because live workers that have
+ * them may not have answered yet, unless their metric has `maxIdleSeconds`: they are as old as they were.
  *
  * @param {Buffer} buffer in an ArrayBuffer of its own
  * @param {RetiredSource} retired
@@ -91,7 +91,7 @@ function restoreRetired(buffer, retired, onUnreadable) {
   series.apply(buffer);
   const { sources } = series;
   const kept = sources.filter(({ definition }) => RetiredSource.keeps(definition));
-  for (const source of kept) retired.add(source, undefined, source.ended !== undefined);
+  for (const source of kept) retired.restore(source);
   const workers = rowsOf(sources, WORKERS).map(([{ id }]) => Number(id));
   /** @type {Failure[]} */
   const failures = rowsOf(sources, FAILURES).map(([{ stage, metric }, count]) => [stage, metric, count]);

@@ -5,7 +5,7 @@
 // process lives, and stay only as long as another source has their label set. The retired totals are
 // themselves a source, which is merged in each scrape and written as an ordinary snapshot.
 
-const { RetiredTotals } = require('./retired-totals');
+const { RetiredTotals, SEEN } = require('./retired-totals');
 const { stretchesOf, liveRows } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
@@ -54,8 +54,23 @@ class RetiredSource {
 
   /** @returns {any[]} the totals as metrics of a registry */
   get metrics() {
-    const views = this.totals.flatMap(totals => totals.views);
-    return views.map(view => ({ name: view.name, [VIEW]: () => view }));
+    return metricsOf(this.totals.flatMap(totals => totals.views));
+  }
+
+  /** @returns {any[]} the same for a snapshot, with when rows were seen if they leave by that */
+  get savedMetrics() {
+    return metricsOf(this.totals.flatMap(totals => totals.savedViews));
+  }
+
+  /**
+   * Adds what a snapshot has.
+   *
+   * @param {Source} source
+   */
+  restore(source) {
+    const { definition, ended, rows } = source;
+    if (ended?.batch !== SEEN.batch) this.add(source, undefined, ended !== undefined);
+    else this.totalsOf(definition, rows.labelNames).restoreSeen(source, this.#now());
   }
 
   /** How many rows there are of dead sources, and how many folded ones, as text. */
@@ -227,6 +242,11 @@ class RetiredSource {
       if (tables.size === 0) this.#metrics.delete(name);
     }
   }
+}
+
+/** @param {MetricView[]} views */
+function metricsOf(views) {
+  return views.map(view => ({ name: view.name, [VIEW]: () => view }));
 }
 
 module.exports = { RetiredSource };

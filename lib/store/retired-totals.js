@@ -4,6 +4,7 @@
 // errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
+const { liveRows } = require('./source-rows');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
@@ -23,6 +24,9 @@ const ROWS_PER_STEP = 64;
 
 /** Marks folded totals in a snapshot, to distinguish them from those of dead sources. */
 const FOLDED = Object.freeze({ batch: 1, isRemoved: false });
+
+/** How it tells that numbers are times: when rows of dead sources were seen last. */
+const SEEN = Object.freeze({ batch: 2, isRemoved: false });
 
 const NO_ROWS = new Int32Array(0);
 
@@ -130,10 +134,39 @@ class RetiredTotals {
 
   /** @returns {MetricView[]} including the rounding errors, if there are any */
   get views() {
-    if (this.#errors === undefined) return [this.view];
+    return this.#errors === undefined ? [this.view] : [this.view, this.#viewOf(this.#errorPage())];
+  }
+
+  /**
+   * @param {Float64Array} page numbers of the table's rows
+   * @returns {MetricView}
+   */
+  #viewOf(page) {
     const { rowCount, liveCount, order, orderLength, width } = this.table;
-    const numbers = { rowCount, liveCount, order, orderLength, width, pages: [this.#errorPage()] };
-    return [this.view, { ...this.view, numbers, digestOf: undefined, buckets: undefined }];
+    const numbers = { rowCount, liveCount, order, orderLength, width, pages: [page] };
+    return { ...this.view, numbers, digestOf: undefined, buckets: undefined };
+  }
+
+  /** @returns {MetricView[]} for a snapshot: perhaps with one that has when each row was seen */
+  get savedViews() {
+    const { isFolded, definition, table } = this;
+    if (isFolded || definition.maxIdleSeconds === 0) return this.views;
+    const page = new Float64Array(table.rowCount * table.width);
+    for (const row of table.liveRows()) page[row * table.width] = this.lastSeen[row];
+    return [...this.views, { ...this.#viewOf(page), ended: SEEN }];
+  }
+
+  /**
+   * @param {Source} source such a view, as it was restored
+   * @param {number} now
+   */
+  restoreSeen(source, now) {
+    const { table } = this;
+    for (const row of liveRows(source)) {
+      const own = table.find(source.rows.labelsOf(row));
+      const seen = source.pages[0][row * table.width];
+      if (own !== -1 && seen <= now) this.lastSeen[own] = seen;
+    }
   }
 
   /** @returns {Source[]} the same, as sources */
@@ -414,4 +447,4 @@ function withSpace(numbers, length) {
   return larger;
 }
 
-module.exports = { RetiredTotals, DROPPED };
+module.exports = { RetiredTotals, DROPPED, SEEN };

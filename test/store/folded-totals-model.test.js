@@ -66,9 +66,14 @@ class Books {
     this.#removed.clear();
   }
 
-  /** Their ages count from now on. */
-  restore(now) {
-    for (const entry of this.dead.values()) entry.seen = now;
+  /**
+   * Ages count from now on, but of idle series only those of workers that are retired again.
+   *
+   * @param {number} now
+   * @param {Set<string>} again labels of these workers
+   */
+  restore(now, again) {
+    for (const [label, entry] of this.dead) if (this.maxIdle === 0 || again.has(label)) entry.seen = now;
   }
 
   page(now, isComplete) {
@@ -214,7 +219,8 @@ class History {
         const hasFiles = this.random() < 0.7;
         this.#store = this.#newStore();
         if (this.#saved !== undefined) this.#store.restoreRetired(copyOf(this.#saved));
-        this.books.restore(this.now);
+        const again = [...this.#unsaved].flatMap(id => [...this.#files.get(id).captured.live.keys()]);
+        this.books.restore(this.now, new Set(again));
         if (!hasFiles) this.#known.clear();
         for (const id of this.#files.keys()) if (hasFiles || this.#unsaved.has(id)) this.#deliver(id);
         for (const id of this.#unsaved) this.#retire(id);

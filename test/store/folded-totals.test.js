@@ -180,6 +180,8 @@ test('folded totals: what a dead worker had counted stays for its time, and with
     'end 1, scrape, page 8, die 2, save, lose, after 4, page 8, after 2, page none',
     'die 2, after 6, page 8, save, lose all, page none, scrape, page 8, end 1, scrape, page none',
     'die 2, save, lose all, after 6, page none, scrape, page 8, end 1, scrape, page none',
+    'die 2, end 1, scrape, page 8, after 4, save, lose, after 1, page 8, after 1, page none',
+    'die 2, end 1, scrape, page 8, save, after 4, lose, after 1, page 8, save, lose, page 8, after 1, page none',
     'die 2, after 6, page 8, born 1, scrape, page 9, end 1, scrape, page none',
     'die 2, die 1, page 8, after 6, page none',
     'die 2, after 3, die 1, after 3, page 8, after 2, page 8, after 1, page none',
