@@ -5,6 +5,7 @@ const { describe, it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check.js');
 const { ExpiringTable } = require('../../lib/series/expiring-table');
 const { SeriesHandle } = require('../../lib/series/series-handle');
+const { runThrough } = require('../../lib/event-loop/slices');
 const { MovedClock } = require('../fixtures/idle-clock');
 
 const IDLE = 600;
@@ -69,6 +70,48 @@ describe('ExpiringTable', () => {
     assert.ok(slices > 200, `${slices} slices`);
     await sweep;
     assert.deepEqual([table.liveCount, table.expiredCount, table.rowCount], [10_000, 90_000, 10_000]);
+  });
+
+  it('what is recorded while rows are moved is there, however shortly before its row was used', t => {
+    new MovedClock(t);
+    const table = new ExpiringTable(['a'], 1, IDLE);
+    const record = a => {
+      const row = table.locate({ a });
+      return ++table.pageOf(row)[table.offsetOf(row)];
+    };
+    const child = new SeriesHandle(table, { a: 5 });
+    const recordChild = () => {
+      if (child.generation !== table.generation) child.bind();
+      return ++child.page[child.offset];
+    };
+    for (let a = 0; a < 4096; a++) record(a);
+    recordChild();
+    for (let a = 0; a < 4096; a++) if (a % 4 !== 1) table.removeRow(table.find({ a }));
+    let count = 1;
+    const { epoch } = table;
+    for (const steps = table.compactionSteps(); !steps.next().done;) {
+      count++;
+      assert.deepEqual([record(1), record(4093), recordChild()], [count, count, count + 1]);
+    }
+    assert.deepEqual([table.epoch - epoch, table.rowCount, table.liveCount], [1, 1024, 1024]);
+    assert.deepEqual([record(1), record(4093), recordChild()], [count + 1, count + 1, count + 2]);
+  });
+
+  it('a sweep sees rows that get new numbers meanwhile', async t => {
+    const clock = new MovedClock(t);
+    const table = new ExpiringTable(['a'], 1, IDLE);
+    for (let a = 0; a < 4096; a++) table.locate({ a });
+    await clock.move(IDLE / 2);
+    for (let a = 0; a < 3072; a++) table.removeRow(table.find({ a }));
+    clock.hold(IDLE);
+    // A step in each slice.
+    let now = 0;
+    t.mock.method(performance, 'now', () => now++);
+    const sweep = table.sweepInSlices();
+    runThrough(table.compactionSteps());
+    assert.deepEqual([table.rowCount, table.liveCount], [1024, 1024]);
+    await sweep;
+    assert.equal(table.liveCount, 0);
   });
 
   it('property: a row goes after the idle time, not before, whatever happens to the table', async t => {
