@@ -6,6 +6,7 @@ const { setTimeout: delay } = require('node:timers/promises');
 const { Histogram, Registry } = require('../../index');
 const { liveFamily, capturedFamily } = require('../../lib/exposition/live-family');
 const { viewOf } = require('../../lib/registry/metric-view');
+const { reference } = require('../fixtures/native-reference');
 
 const FACTOR = 'nativeHistogramBucketFactor';
 
@@ -19,19 +20,11 @@ function makeHistogram(options) {
 const jsonOf = async histogram => /** @type {any} */ (await histogram.get()).nativeHistograms;
 
 it('the factor chooses the schema, as in client_golang', () => {
-  const schemas = [
-    [1.1, 3],
-    [1.05, 4],
-    [2, 0],
-    [1.0027, 8],
-    [1.000001, 8],
-    [4, -1],
-    [65536, -4],
-    [1e300, -4],
-    [Infinity, -4],
-  ];
-  for (const [factor, schema] of schemas)
-    assert.equal(viewOf(makeHistogram({ [FACTOR]: factor })).buckets.schema, schema, `${factor}`);
+  const schemaOf = (/** @type {number} */ factor) =>
+    viewOf(makeHistogram({ [FACTOR]: factor })).buckets.schema;
+  assert.equal(reference.factors.length, 47);
+  for (const { factor, schema } of reference.factors) assert.equal(schemaOf(factor), schema, `${factor}`);
+  assert.deepEqual([1.000001, 1e300, Infinity].map(schemaOf), [8, -4, -4]);
 });
 
 it('an option that is not valid is a RangeError that names it, and null or undefined its default', () => {
