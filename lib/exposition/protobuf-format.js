@@ -207,8 +207,10 @@ function histogramWriter(family) {
     writeCount(writer, 1, 4, buckets === undefined ? count : countOf(buckets));
     writer.double(2, sum);
     for (let i = 0; i < marks.length; i++) writeBucket(writer, marks[i], values[i], exemplarAt?.(row, i));
-    // Readers know this bucket by the count.
-    const exemplar = exemplarAt?.(row, marks.length);
+    // Readers know this bucket by the count. What is native only has none: with one, a Prometheus that keeps
+    // classic buckets would make three more series of it.
+    const isNativeOnly = buckets !== undefined && marks.length === 0;
+    const exemplar = isNativeOnly ? undefined : exemplarAt?.(row, marks.length);
     if (exemplar) writeBucket(writer, Infinity, infinite, exemplar);
     writeTime(writer, 15, family.starts?.startAt(row));
     if (buckets === undefined) return;

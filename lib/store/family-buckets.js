@@ -8,6 +8,12 @@ const { isSame } = require('../series/layouts');
 
 const ROWS_PER_STEP = 64;
 
+/**
+ * Only a hostile worker counts more. A page has twice the difference of two counts, which would be inexact:
+ * servers refuse a page whose counts differ.
+ */
+const MOST_OBSERVATIONS = 2 ** 52;
+
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('../source/extras').SourceBuckets} SourceBuckets */
 
@@ -82,9 +88,7 @@ class FamilyBuckets {
     const all = contributions.flatMap(each => each.buckets.read(each.row) ?? []);
     if (all.length === 0) return;
     const sum = mergeBuckets(all);
-    // Only a hostile worker counts more. Such a sum is inexact, and servers refuse a page whose counts
-    // differ.
-    this.#merged[row] = { key, buckets: countOf(sum) <= Number.MAX_SAFE_INTEGER ? sum : NO_BUCKETS };
+    this.#merged[row] = { key, buckets: countOf(sum) <= MOST_OBSERVATIONS ? sum : NO_BUCKETS };
   }
 }
 

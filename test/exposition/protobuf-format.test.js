@@ -268,6 +268,22 @@ describe('native histograms in the protobuf format', () => {
     ]);
   });
 
+  it('a row that is native only has no classic bucket, not even one with an exemplar', () => {
+    const exemplar = { labelSet: { trace: 'a' }, value: 3, timestamp: 1.5 };
+    for (const [marks, bounds] of [
+      [[], undefined],
+      [[1], [1, Infinity]],
+    ]) {
+      const layout = { kind: 'histogram', marks };
+      const pageOf = () => [...marks, 1, 3];
+      const [histogram] = nativeFamily([{}], { layout, pageOf, exemplarAt: () => exemplar });
+      assert.deepEqual(
+        histogram.bucket?.map(({ bound }) => bound),
+        bounds,
+      );
+    }
+  });
+
   it('a large family is written in small steps, each of up to a piece', () => {
     const indices = Array.from({ length: 64 }, (_, i) => i);
     const counts = indices.map(i => (i * 7919) % 1000);
