@@ -3,6 +3,7 @@
 // AggregatorRegistry.aggregate().
 
 const { Registry } = require('../registry/registry');
+const { FAMILY } = require('../registry/metric-view');
 const { aggregators } = require('./primary/json-aggregators');
 const { codedError, invalidOption } = require('../options/coded-error');
 
@@ -31,9 +32,21 @@ function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
     if (typeof aggregator !== 'function')
       throw codedError('INVALID_OPTION', Error, `'${name}' is not a defined aggregator.`);
     const metric = aggregator(metrics);
-    if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
+    if (!metric) continue;
+    const native = metric.nativeHistograms && { [FAMILY]: nativeFamily };
+    registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric, ...native }));
   }
   return registry;
+}
+
+/**
+ * @param {any} json of a native histogram
+ * @returns {import('../exposition/text-format').Family | undefined} undefined if it is not valid
+ */
+function nativeFamily(json) {
+  // Most programs have none, or do not aggregate in this process.
+  const { ClusterStore } = require('../store/cluster-store');
+  return new ClusterStore().familyOf(json)[0];
 }
 
 module.exports = { aggregateJson };

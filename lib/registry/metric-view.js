@@ -42,6 +42,12 @@ const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
 /** Optional property of a default metric: what it measures, see Measured. */
 const MEASURED = Symbol.for('prom-client-cluster.measured.v1');
 
+/**
+ * Optional method of a custom metric object, which is then a native histogram: its JSON as a family, if it is
+ * valid.
+ */
+const FAMILY = Symbol.for('prom-client-cluster.family.v1');
+
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
@@ -73,7 +79,8 @@ function hasNativeHistograms(registry) {
     .getMetricsAsArray()
     .some(
       (/** @type {any} */ metric) =>
-        kindOfType(metric.type).isCumulative && viewOf(metric)?.buckets !== undefined,
+        kindOfType(metric.type).isCumulative &&
+        (metric[FAMILY] !== undefined || viewOf(metric)?.buckets !== undefined),
     );
 }
 
@@ -87,6 +94,7 @@ module.exports = {
   REMOVED,
   OBSERVER,
   MEASURED,
+  FAMILY,
   viewOf,
   hasNativeHistograms,
 };

@@ -22,6 +22,7 @@ const {
 } = require('./metric-view');
 const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { isValidLabelName } = require('./names');
+const { withDefaultLabels } = require('./json-defaults');
 const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
 const { codedError } = require('../options/coded-error');
@@ -133,13 +134,7 @@ class Registry {
     return Promise.all(
       this.getMetricsAsArray(aggregator).map(async metric => {
         const json = await metric.get();
-        if (!hasDefaults || !json?.values) return json;
-        const copy = { ...json, values: withDefaults(json.values, defaultLabels) };
-        const { nativeHistograms } = /** @type {any} */ (json);
-        // A custom metric object may have anything there.
-        return !Array.isArray(nativeHistograms) || nativeHistograms.includes(null)
-          ? copy
-          : { ...copy, nativeHistograms: withDefaults(nativeHistograms, defaultLabels) };
+        return hasDefaults && json?.values ? withDefaultLabels(json, defaultLabels) : json;
       }),
     );
   }
@@ -454,27 +449,6 @@ function withValidNames(labels) {
     isValidLabelName(name),
   );
   return Object.defineProperties({}, Object.fromEntries(valid));
-}
-
-/**
- * Copies samples and adds the default labels that each does not have, or has as undefined: in JSON text, no
- * label is.
- *
- * @param {Iterable<any>} values
- * @param {Record<string, unknown>} defaultLabels
- */
-function withDefaults(values, defaultLabels) {
-  const names = Object.keys(defaultLabels);
-  const copies = [];
-  for (const sample of values) {
-    const own = sample.labels ?? {};
-    // Not by assignment: a label may be called __proto__.
-    const labels = { ...own, ...defaultLabels };
-    for (const name of names)
-      if (Object.hasOwn(own, name) && own[name] !== undefined) labels[name] = own[name];
-    copies.push({ ...sample, labels });
-  }
-  return copies;
 }
 
 /** The default registry of metrics. */

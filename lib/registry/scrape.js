@@ -15,7 +15,8 @@ const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
 const { TEXT, formatOf } = require('../exposition/formats');
-const { viewOf, DEFAULT_LABELS } = require('./metric-view');
+const { viewOf, DEFAULT_LABELS, FAMILY } = require('./metric-view');
+const { withDefaultLabels } = require('./json-defaults');
 const { readableDefaults } = require('./readable-defaults');
 const { warnOfOtherClients } = require('./other-clients');
 
@@ -266,7 +267,7 @@ function read({ metric, registry, view, hook }, make, settingFor = settingOf) {
     const setting = settingFor(registry);
     // A hook may change more of its metric than numbers.
     const current = metric.collect || view === undefined ? (viewOf(metric) ?? view) : view;
-    if (current === undefined) return make(sampleFamily(json, setting.defaultLabels), setting);
+    if (current === undefined) return make(customFamily(metric, json, setting.defaultLabels), setting);
     current.beforeRead?.();
     return make(current, setting);
   };
@@ -276,6 +277,16 @@ function read({ metric, registry, view, hook }, make, settingFor = settingOf) {
     // Throwing would leave rejections of the other hooks unhandled.
     return Promise.reject(error);
   }
+}
+
+/**
+ * @param {any} metric a custom metric object
+ * @param {any} json
+ * @param {Record<string, unknown>} defaultLabels
+ * @returns {Family}
+ */
+function customFamily(metric, json, defaultLabels) {
+  return metric[FAMILY]?.(withDefaultLabels(json, defaultLabels)) ?? sampleFamily(json, defaultLabels);
 }
 
 /**

@@ -14,6 +14,7 @@ const {
   metricsResponse,
 } = require('../..');
 const { HOOK_FAILURES, withFacts } = require('../../lib/exposition/page-bytes');
+const { familiesOf } = require('../fixtures/protobuf-page');
 
 const {
   PROMETHEUS_CONTENT_TYPE: TEXT,
@@ -582,6 +583,19 @@ describe('a process that is in no cluster', () => {
     one.setDefaultLabels({});
     other.setDefaultLabels({});
     assert.match(await aggregator.clusterMetrics(), /^a_total 6$/m);
+    // Also then, a native histogram is one.
+    const native = { nativeHistogramBucketFactor: 2, buckets: [1] };
+    for (const registry of [one, other])
+      new Histogram({ name: 'native', help: 'h', registers: [registry], ...native }).observe(3);
+    assert.match(await aggregator.clusterMetrics(), /^native_bucket\{le="1"\} 0$/m);
+    const headers = { accept: NATIVE_PROMETHEUS['2.42'] };
+    const response = await metricsResponse(aggregator, new Request('http://localhost', { headers }));
+    const families = familiesOf(Buffer.from(await response.arrayBuffer()));
+    const [{ type, metric }] = families.filter(({ name }) => name.startsWith('native'));
+    assert.strictEqual(type, 'HISTOGRAM');
+    const { count, sum, bucket, positiveDelta, start } = metric[0].histogram;
+    assert.deepStrictEqual([count, sum, bucket, positiveDelta], [2, 6, [{ count: 0, bound: 1 }], [2]]);
+    assert.ok(start > 0);
     aggregator.clear();
   });
 

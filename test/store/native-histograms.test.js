@@ -9,7 +9,7 @@ const fc = require('../fixtures/seeded-fast-check');
 const { Gauge } = require('../../lib/metric/gauge');
 const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
-const { viewOf } = require('../../lib/registry/metric-view');
+const { hasNativeHistograms, viewOf } = require('../../lib/registry/metric-view');
 const { countOf, NO_BUCKETS } = require('../../lib/series/merged-buckets');
 const { nativeJson } = require('../../lib/series/native-json');
 const { indexOf } = require('../../lib/series/native-index');
@@ -17,11 +17,13 @@ const { BucketWriter, BucketRows, blockOf } = require('../../lib/source/bucket-r
 const { BUCKETS } = require('../../lib/source/source-format');
 const { ByteReader } = require('../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../lib/store/cluster-store');
+const { PROTOBUF } = require('../../lib/exposition/formats');
 const { detectsReset } = require('../fixtures/native-reference');
+const { familiesOf, nativeHistograms } = require('../fixtures/protobuf-page');
 const { aggregators, plainMetric } = require('../../lib/cluster/primary/json-aggregators');
 const { aggregateJson } = require('../../lib/cluster/aggregate-json');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { makeWorker, bytesOf, scrape, snapshotAhead, textOf } = require('../fixtures/unit-scrape');
+const { makeWorker, bytesOf, scrape, snapshotAhead, pageOf, textOf } = require('../fixtures/unit-scrape');
 
 const NAME = 'n';
 
@@ -397,10 +399,19 @@ describe('native histograms as JSON', () => {
 
     const lists = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
     for (const list of lists) list[0].aggregator = 'sum';
-    const [aggregated] = await aggregateJson(lists).getMetricsAsJSON();
+    const registry = aggregateJson(lists);
+    const [aggregated] = await registry.getMetricsAsJSON();
     const [own] = await one.registry.getMetricsAsJSON();
     const ages = { createdTimestamp: lists[0][0].nativeHistograms[0].createdTimestamp };
     assert.deepEqual(aggregated.nativeHistograms, [{ ...own.nativeHistograms[0], ...ages }]);
+    const pageOfRegistry = (/** @type {any} */ each) => {
+      each.setDefaultLabels({ zone: 'z' });
+      each.setContentType(PROTOBUF.contentType);
+      return each.metrics();
+    };
+    const [page, expected] = await Promise.all([registry, one.registry].map(pageOfRegistry));
+    assert.equal(hasNativeHistograms(registry), true);
+    assert.deepEqual(nativeHistograms(page), nativeHistograms(expected));
   });
 
   it('are shown by their buckets alone, and left out if these are not valid', async () => {
@@ -474,13 +485,22 @@ describe('native histograms as JSON', () => {
     const [json] = await worker.registry.getMetricsAsJSON();
     const [series] = json.nativeHistograms;
     const most = Number.MAX_SAFE_INTEGER;
-    const store = new ClusterStore();
-    const nativeHistograms = [{ ...series, zeroCount: most, positiveDeltas: [most - 1] }];
-    store.applyJson(1, [[{ ...json, nativeHistograms }]]);
-    const [{ view }] = /** @type {any} */ (runThrough(store.merge(new Set())));
-    const buckets = view.bucketsAt(0);
-    const counts = [buckets.zeroCount, ...buckets.positive.counts].map(BigInt);
-    const exact = counts.reduce((sum, count) => sum + count, 0n);
-    assert.equal(BigInt(countOf(buckets)), exact);
+    for (const [zeroCount, positiveDeltas] of [
+      [most, [most - 1]],
+      [0, [most - 1, 2 - most]],
+      [0, [2 ** 52 + 2, -(2 ** 52) - 1]],
+      [0, [2 ** 52 - 1, 2 - 2 ** 52]],
+    ]) {
+      const store = new ClusterStore();
+      const positiveSpans = [{ offset: 0, length: positiveDeltas.length }];
+      const nativeHistograms = [{ ...series, zeroCount, positiveSpans, positiveDeltas }];
+      store.applyJson(1, [[{ ...json, nativeHistograms }]]);
+      const [{ metric }] = familiesOf(pageOf(store, PROTOBUF), { longs: String });
+      const { count, zeroCount: zeros, positiveDelta = [] } = metric[0].histogram;
+      let [bucket, sum] = [0n, BigInt(zeros)];
+      for (const delta of positiveDelta) sum += bucket += BigInt(delta);
+      assert.equal(BigInt(count), sum);
+      assert.equal(sum > 0n, zeroCount + positiveDeltas[0] < 2 ** 52);
+    }
   });
 });
