@@ -180,7 +180,7 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
    *
    * @param name default `default`
    */
-  static shared(name?: string): Registry<RegistryContentType>;
+  static shared<T extends RegistryContentType = PrometheusContentType>(name?: string): Registry<T>;
 
   /**
    * A new registry with the metrics of several registries, without their default labels. Endpoints serve it

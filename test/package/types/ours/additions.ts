@@ -49,6 +49,10 @@ assert<Same<typeof prometheus, Registry<PrometheusContentType>>>();
 const byStatic = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
 assert<Same<typeof byStatic, Registry<OpenMetricsContentType>>>();
 assert<Same<typeof Registry.globalRegistry, Registry<PrometheusContentType>>>();
+const shared = Registry.shared();
+assert<Same<typeof shared, Registry>>();
+const sharedOpenMetrics: Registry<OpenMetricsContentType> = Registry.shared('open-metrics');
+new Pushgateway('http://127.0.0.1:9091', sharedOpenMetrics);
 // @ts-expect-error: not a format
 new Registry('text/plain');
 register.setFormats(['text', 'openmetrics']);
