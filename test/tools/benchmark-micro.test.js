@@ -1,44 +1,13 @@
 'use strict';
 
-// The micro benchmarks: each case has its figures, timing measures what it names, and a broken floor fails.
+// The micro benchmarks: a broken floor fails.
 
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
 const { BUDGETS, budgetOfGate, gateOf, judge } = require('../../benchmarks/micro/budgets');
-const { caseOf, subjectNames, subjectNamed } = require('../../benchmarks/micro/plan');
-const { measureInProcess } = require('../../benchmarks/micro/processes');
-const { nanosecondsPerOperation } = require('../../benchmarks/micro/timing');
+const { caseOf } = require('../../benchmarks/micro/plan');
 const { OURS, REFERENCE } = require('../../benchmarks/shared/clients');
 const { floorsOf, isHeld } = require('../../benchmarks/shared/floors');
-
-const SECONDS = 0.01;
-
-describe('a subject of the micro benchmarks', () => {
-  for (const name of subjectNames()) {
-    it(`${name} has all its figures, measured in a process of its own`, { timeout: 300_000 }, async () => {
-      const [{ key, figures: units }] = subjectNamed(name).cases;
-      const { figures, error } = await measureInProcess({
-        id: `${name}/${key}`,
-        client: OURS,
-        seconds: SECONDS,
-      });
-      assert.strictEqual(error, undefined);
-      assert.deepStrictEqual(Object.keys(figures), Object.keys(units));
-      for (const value of Object.values(figures)) assert.ok(value > 0, `${value}`);
-    });
-  }
-});
-
-describe('timing', () => {
-  it('a library that did not record every operation is an error', async () => {
-    let recorded = 0;
-    const run = () => (recorded += 2);
-    const honest = { operations: 2, run, recorded: () => recorded };
-    assert.ok((await nanosecondsPerOperation(honest, SECONDS)) > 0);
-    const lossy = { ...honest, operations: 3 };
-    await assert.rejects(nanosecondsPerOperation(lossy, SECONDS), /were timed, the library recorded/);
-  });
-});
 
 describe('floors of the micro benchmarks', () => {
   it('every floor has a budget of an existing case and figure', () => {

@@ -67,27 +67,6 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     });
   }
 
-  it('by default both clients are compared, one after the other', async () => {
-    startDemo('--seconds', '1');
-    assert.strictEqual(await demo.exitCode(), 0, demo.output);
-    assert.match(
-      demo.output,
-      /^prom-client, then prom-client-cluster, each with 4 workers, about 2000 samples each, Node v/,
-    );
-    assert.match(demo.output, /\nprom-client\n(?:.*\n)+?\nprom-client-cluster\n/);
-    assert.match(demo.output, /^ +prom-client +prom-client-cluster$/m);
-    assert.match(demo.output, /^ +unscraped +scraped +unscraped +scraped$/m);
-    assert.match(demo.output, /^requests answered +100 +100 +100 +100$/m);
-    for (const client of ['prom-client        ', 'prom-client-cluster']) {
-      const line = `^P99 with ${client}   [\\d.]+ ms unscraped, [\\d.]+ ms scraped every second: [\\d.]+ times as long$`;
-      assert.match(demo.output, new RegExp(line, 'm'));
-      const primary = `^primary with ${client}   [\\d.]+ ms of CPU per scrape, longest section [\\d.]+ ms$`;
-      assert.match(demo.output, new RegExp(primary, 'm'));
-    }
-    assert.strictEqual(demo.output.match(/own count: 300 {3}equal$/gm).length, 2);
-    assertNothingLeft();
-  });
-
   it('lost counts make the demo fail', async () => {
     const lossy = `--require=${path.join(__dirname, 'fixtures/lossy-counter.js')}`;
     const args = [DEMO, ...QUICK, '--client', 'prom-client', '--seconds', '1'];
@@ -104,14 +83,6 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     demo.signalAll('SIGINT');
     assert.strictEqual(await demo.exitCode(), 130, demo.output);
     assert.match(demo.output, /^interrupted$/m);
-    assertNothingLeft();
-  });
-
-  it('Ctrl-C while the cluster starts ends every process', async () => {
-    startDemo();
-    await demo.printed(/prom-client-cluster/);
-    demo.signalAll('SIGINT');
-    assert.strictEqual(await demo.exitCode(), 130, demo.output);
     assertNothingLeft();
   });
 
@@ -132,15 +103,5 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     demo.signalAll('SIGINT');
     assert.strictEqual(await demo.exitCode(), 0, demo.output);
     assertNothingLeft();
-  });
-
-  it('an unknown option value prints the usage', async () => {
-    startDemo('--client', 'another');
-    assert.strictEqual(await demo.exitCode(), 2);
-    assert.match(
-      demo.output,
-      /^--client must be one of both, prom-client, prom-client-cluster, not another$/m,
-    );
-    assert.match(demo.output, /^ {2}--keep /m);
   });
 });

@@ -4,8 +4,6 @@
 // they print have to agree with each other; no test expects a speed.
 
 const assert = require('node:assert');
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -19,25 +17,6 @@ const PROGRESS = /^limit (\d+) +(\d+) in flight, \d+ queued, \d+ tasks\/s, GC [\
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'example-'));
 after(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-const EXAMPLES = {
-  concurrency: {
-    ...{ runs: ['--steps', '2,4', '--seconds', '30'], step: /^warm-up/, usage: /^ {2}--steps /m },
-    wrong: [
-      [['--steps', '4,2'], '--steps must rise, not 4,2'],
-      [['--seconds', '0'], '--seconds must be a number of at least 0.5, not 0'],
-      [['--clients', '1.5'], '--clients must be a whole number of at least 1, not 1.5'],
-    ],
-  },
-  'heap-sizing': {
-    ...{ runs: ['--seconds', '30', '--rate', '20'], step: /^round 1/, usage: /^ {2}--sizes /m },
-    wrong: [
-      [['--sizes', '16,big'], '--sizes must be a whole number of at least 1, not big'],
-      [['--sizes', '16,16'], '--sizes must be different, not 16,16'],
-      [['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
-    ],
-  },
-};
-
 const fileOf = name => path.join(__dirname, `../../example/${name}/${name}.js`);
 const startExample = (name, args) => new Program([fileOf(name), ...args], { env: { TMPDIR: directory } });
 
@@ -46,27 +25,6 @@ function cellsOf(output) {
   const lines = output.split('\n');
   const first = lines.findIndex(line => /^-+$/.test(line)) + 1;
   return lines.slice(first, lines.indexOf('', first)).map(line => line.trim().split(/ {3,}/));
-}
-
-for (const [name, { runs, step, usage, wrong }] of Object.entries(EXAMPLES)) {
-  describe(`example/${name}`, () => {
-    it('SIGTERM ends every process', { timeout: TIMEOUT }, async () => {
-      const program = startExample(name, runs);
-      await program.line(step);
-      await program.stop();
-      assert.strictEqual(await program.ended(), 130, program.output + program.errors);
-      assert.match(program.output, /^nothing left running$/m);
-    });
-
-    it('wrong options print the usage', async () => {
-      for (const [args, text] of wrong) {
-        const program = startExample(name, args);
-        assert.strictEqual(await program.ended(), 2);
-        assert.ok(program.errors.startsWith(`${text}\n`), program.errors);
-        assert.match(program.errors, usage);
-      }
-    });
-  });
 }
 
 describe('example/concurrency', () => {
@@ -107,17 +65,6 @@ describe('example/concurrency', () => {
       assert.match(output, /^nothing left running$/m);
     },
   );
-
-  it('SIGKILL of the program ends its processes too', { timeout: TIMEOUT }, async () => {
-    const child = spawn(process.execPath, [fileOf('concurrency'), '--short', '--seconds', '30']);
-    let seen = '';
-    for await (const text of child.stdout.setEncoding('utf8')) {
-      seen += text;
-      if (seen.includes('warm-up') && !child.killed) child.kill('SIGKILL');
-    }
-    if (child.signalCode === null) await once(child, 'exit');
-    assert.strictEqual(child.signalCode, 'SIGKILL');
-  });
 });
 
 describe('example/heap-sizing', () => {
@@ -161,24 +108,6 @@ describe('example/heap-sizing', () => {
       const [, sent] = /^check: (\d+) requests sent, \1 answered, 0 failed; \w+: \1 {3}equal$/m.exec(output);
       assert.ok(Number(sent) > 0);
       assert.match(output, /^nothing left running$/m);
-    },
-  );
-
-  it(
-    'the second round has the settings in reverse order, at the rate of --rate',
-    { timeout: TIMEOUT },
-    async () => {
-      const args = ['--rounds', '2', '--seconds', '0.5', '--sizes', '4,default', '--rate', '50'];
-      const program = startExample('heap-sizing', args);
-      assert.strictEqual(await program.ended(), 0, program.output + program.errors);
-      const order = Array.from(program.output.matchAll(/^round (\d), semi-space (\S+)/gm), ([, ...run]) =>
-        run.join(),
-      );
-      assert.deepStrictEqual([...new Set(order)], ['1,4', '1,default', '2,default', '2,4']);
-      assert.match(program.output, /^50 requests a second$/m);
-      // Two rounds of the same setting make one row with both of their shares.
-      assert.match(program.output, /^ +4 .* \([\d.]+ %, [\d.]+ %\) /m);
-      assert.match(program.output, / (\d+) answered, 0 failed; \w+: \1 {3}equal$/m);
     },
   );
 });
