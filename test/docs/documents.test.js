@@ -81,13 +81,6 @@ describe('the documents', () => {
       }
     });
   }
-
-  it('test/README.md names every folder of test', () => {
-    const text = fs.readFileSync(path.join(ROOT, 'test/README.md'), 'utf8');
-    const inTest = folder => fs.readdirSync(path.join(ROOT, 'test', folder), { withFileTypes: true });
-    for (const { name } of inTest('.').filter(isDirectory)) assert.ok(text.includes(`${name}/`), name);
-    for (const { name } of inTest('cluster').filter(isDirectory)) assert.ok(text.includes(name), name);
-  });
 });
 
 /** @param {fs.Dirent} entry */

@@ -282,31 +282,6 @@ describe('the code of README.md and docs/', () => {
   }
 });
 
-describe('docs/cluster.md', () => {
-  it('the table of options has each option of AggregatorRegistry', () => {
-    const { AggregatorRegistry } = client;
-    const text = read('docs/cluster.md');
-    const section = text.slice(text.indexOf('## Options'), text.indexOf('A call of'));
-    const documented = Array.from(
-      section.matchAll(/^\| `([a-z]\w+)` +\| (?:milliseconds|number|path|boolean|list)/gm),
-      match => match[1],
-    );
-    const source = fs.readFileSync(path.join(ROOT, 'lib/cluster/aggregator-registry.js'), 'utf8');
-    const existing = Array.from(source.matchAll(/@param \{[^}]+\} \[options\.(\w+)\]/g), match => match[1]);
-    // clusterMetrics() and clusterMetricsBytes() have options of their own.
-    assert.deepStrictEqual(
-      documented,
-      [...new Set(existing)].filter(
-        option => !['gzip', 'selfMetrics', 'contentType', 'names'].includes(option),
-      ),
-    );
-    for (const option of ['timeout', 'retiredMaxAge']) {
-      assert.throws(() => new AggregatorRegistry(undefined, { [option]: 'x' }), TypeError);
-    }
-    assert.throws(() => new AggregatorRegistry(undefined, { directory: '' }), TypeError);
-  });
-});
-
 describe('README.md', () => {
   it('Prometheus accepts the scrape_configs', { skip }, async t => {
     const [, text] = /```yaml\n(scrape_configs:[^]*?)```/.exec(README);

@@ -3,12 +3,10 @@
 // docs/runtime-metrics.md has the metrics of the code, and Prometheus accepts its queries and alerts.
 
 const assert = require('node:assert');
-const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
-const { promisify } = require('node:util');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const cgroup = require('../../lib/runtime/families/cgroup');
 const { Registry } = require('../../lib/registry/registry');
@@ -122,25 +120,6 @@ describe('charts and alerts of docs/runtime-metrics.md', () => {
     );
   });
 
-  it('promtool accepts the charts of docs/runtime-metrics.md', withPromtool, async () => {
-    const file = path.join(place, 'charts.yml');
-    const texts = Array.from(
-      DOCUMENT.matchAll(/`(min_over_time\(.*?|nodejs_heap_limit_bytes < .*?)`/g),
-      ([, q]) => q,
-    );
-    const queries = [...charts().map(({ query }) => query), ...texts];
-    assert.strictEqual(texts.length, 2);
-    const rules = queries.map((expr, i) => ({ record: `chart:${i}`, expr }));
-    fs.writeFileSync(file, JSON.stringify({ groups: [{ name: 'charts', rules }] }));
-    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', file]);
-    assert.match(stdout, new RegExp(`SUCCESS: ${queries.length} rules found`));
-  });
-
-  it('promtool accepts the alerts of docs/runtime-metrics.md', withPromtool, async () => {
-    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', rulesFile()]);
-    assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
-  });
-
   it('alerts of docs/runtime-metrics.md fire on bad values, and not on good ones', withPromtool, () =>
     assertAlertsFire(
       place,
@@ -152,12 +131,6 @@ describe('charts and alerts of docs/runtime-metrics.md', () => {
     ),
   );
 });
-
-function rulesFile() {
-  const file = path.join(place, 'rules.yml');
-  fs.writeFileSync(file, RULES);
-  return file;
-}
 
 const LOOP = [
   ['nodejs_eventloop_active_seconds_total', '0+30x240'],

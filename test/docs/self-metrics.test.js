@@ -3,11 +3,8 @@
 // The alerts of docs/self-metrics.md. test/cluster/processes/self-metrics.test.js compares its table with a
 // cluster.
 
-const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
 const { assertAlertsFire } = require('../fixtures/alert-tests.js');
@@ -22,13 +19,6 @@ const required = process.env.REQUIRE_ALL === '1';
 const withPromtool = { skip: !required && missingPrograms(['promtool']) };
 
 describe('docs/self-metrics.md', () => {
-  it('promtool accepts the alerts of docs/self-metrics.md', withPromtool, async t => {
-    const file = path.join(makePlace(t), 'rules.yml');
-    fs.writeFileSync(file, RULES);
-    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', file]);
-    assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
-  });
-
   it('alerts of docs/self-metrics.md fire on bad values, and not on good ones', withPromtool, t =>
     assertAlertsFire(
       makePlace(t),
