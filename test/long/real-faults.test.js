@@ -75,11 +75,9 @@ describe('a disk of its own', { skip: noDiskReason() }, () => {
       breakIt(place);
       await cluster.inWorkers([1, 2, 3, 4], record);
       assert.equal(await total(cluster), 8, 'the snapshots come over IPC');
-      await cluster.signal(3, 'SIGKILL');
-      await cluster.gone(3);
+      await cluster.killWorker(3);
       assert.equal(await total(cluster), 8, 'a killed worker keeps what was scraped');
-      cluster.tellWorker(4, ({ state }) => (state.record(), state.exit()));
-      await cluster.gone(4);
+      await cluster.endWorker(4, ({ state }) => (state.record(), state.exit()));
       const shown = await total(cluster);
       const refusedExits = ({ refused }) => Object.keys(refused).filter(reason => reason.startsWith('exit-'));
       const counted = refusedExits(await cluster.internals());
@@ -91,8 +89,7 @@ describe('a disk of its own', { skip: noDiskReason() }, () => {
       const id = await cluster.fork();
       await cluster.inWorker(id, record);
       assert.equal(await total(cluster), shown + 3);
-      cluster.tellWorker(2, ({ state }) => (state.record(), state.exit()));
-      await cluster.gone(2);
+      await cluster.endWorker(2, ({ state }) => (state.record(), state.exit()));
       assert.equal(await total(cluster), shown + 4, 'files are written again');
       await until(() => cluster.keptFiles(2).length === 0, 'nothing is left of it');
       // What the disk did not remove does not count again.

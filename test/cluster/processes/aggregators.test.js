@@ -207,8 +207,7 @@ describe('aggregators', () => {
 
       await t.test("aggregators other than 'sum' forget a dead worker", async () => {
         assert.equal((await cluster.scrape()).get('counter_max_total{worker="all"}'), 30);
-        await cluster.signal(3, 'SIGKILL');
-        await cluster.gone(3);
+        await cluster.killWorker(3);
         const samples = await cluster.scrape();
         assert.equal(samples.get('counter_max_total{worker="all"}'), 20);
         assert.equal(samples.get('counter_average_total{worker="all"}'), 15);

@@ -232,8 +232,7 @@ describe('a package that is loaded anew', () => {
         ['message', 'exit'].map(name => process.listenerCount(name)),
       );
       assert.deepEqual(listeners[0], listeners[1]);
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      await cluster.gone(1);
+      await cluster.endWorker(1, ({ process }) => process.exit());
       assert.equal((await cluster.scrape()).get('done_total'), 32);
     });
 

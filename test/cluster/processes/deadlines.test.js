@@ -4,11 +4,9 @@
 // so.
 
 const assert = require('node:assert/strict');
-const fs = require('node:fs');
-const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { makePlace, startCluster, until } = require('../../fixtures/cluster-harness.js');
+const { startCluster, until } = require('../../fixtures/cluster-harness.js');
 
 /** The timeout of the registry, in milliseconds. */
 const DEFAULT_TIMEOUT = 300_000;
@@ -31,7 +29,6 @@ const unusable = {
     context.state.tamper = ({ type, requestId }) => ({ type, requestId, source: '', reason: 'ENOSPC' });
   },
 };
-const count = ({ state }, times) => void state.counter.inc(times);
 
 describe('deadlines', () => {
   it('deadlines of scrapes in a cluster of two workers', async t => {
@@ -165,96 +162,6 @@ describe('deadlines', () => {
         await until(isBack, 'worker 2 answers');
       }
     });
-
-    await t.test(
-      '20 callers get the right numbers, each at its own deadline, while a worker hangs',
-      async () => {
-        await cluster.signal(2, 'SIGSTOP');
-        await cluster.inWorker(1, count, 1);
-        expected++;
-        const steps = await cluster.run(async ({ aggregator, answers, clock }) => {
-          const turn = () => new Promise(resolve => setImmediate(resolve));
-          const earlier = answers.length;
-          const answered = [];
-          const calls = new Map();
-          // In no order, and most of them while the round of others is collecting.
-          for (let i = 0; i < 20; i++) {
-            const timeout = 25_000 * (((i * 13) % 20) + 1);
-            const call = aggregator.clusterMetrics({ timeout });
-            calls.set(
-              timeout,
-              call.then(text =>
-                answered.push({ timeout, total: Number(/^done_total (.*)$/m.exec(text)[1]) }),
-              ),
-            );
-            if (i % 5 === 4) await turn();
-          }
-          while (!answers.slice(earlier).some(({ message }) => message.requestId >= 0)) await turn();
-          await turn();
-          const steps = [{ early: answered.length }];
-          for (let timeout = 25_000; timeout <= 500_000; timeout += 25_000) {
-            clock.advance(25_000);
-            await calls.get(timeout);
-            steps.push(answered.splice(0));
-          }
-          return steps;
-        });
-        assert.deepEqual(steps.shift(), { early: 0 });
-        steps.forEach((answered, i) => {
-          assert.deepEqual(answered, [{ timeout: 25_000 * (i + 1), total: expected }]);
-        });
-        assert.equal(steps.length, 20);
-        await cluster.signal(2, 'SIGCONT');
-        await until(isBack, 'worker 2 answers');
-      },
-    );
-
-    const resume = path.join(makePlace(t), 'resume');
-    const hangs = {
-      'is stopped': {
-        begin: () => cluster.signal(2, 'SIGSTOP'),
-        end: () => cluster.signal(2, 'SIGCONT'),
-      },
-      'blocks its event loop': {
-        begin: () =>
-          cluster.tellWorker(
-            2,
-            ({ require }, resume) => {
-              const fs = require('node:fs');
-              const cell = new Int32Array(new SharedArrayBuffer(4));
-              while (!fs.existsSync(resume)) Atomics.wait(cell, 0, 0, 5);
-              fs.rmSync(resume);
-            },
-            resume,
-          ),
-        end: () => fs.writeFileSync(resume, ''),
-      },
-    };
-    for (const [how, { begin, end }] of Object.entries(hangs)) {
-      await t.test(
-        `a worker that ${how} again and again delays one scrape each time, and loses no count`,
-        async () => {
-          for (let i = 0; i < 2; i++) {
-            await cluster.inWorkers([1, 2], count, 5);
-            await begin();
-            await cluster.inWorker(1, count, 5);
-            // The last numbers of worker 2 are without the 5 that it has counted since.
-            assert.equal(await total({ without: [2] }), expected + 10);
-            assert.equal((await cluster.internals()).unresponsive, 1);
-            // No scrape waits any more: the clock stands still meanwhile.
-            assert.equal(await total(), expected + 10);
-            await end();
-            await until(
-              async () => (await cluster.internals()).unresponsive === 0,
-              'worker 2 answers the request',
-            );
-            expected += 15;
-            assert.equal(await total(), expected);
-          }
-          await until(() => cluster.spooledFiles().length === 0, 'all files are read');
-        },
-      );
-    }
 
     await t.test('a worker whose answers cannot be used, and which then hangs, fails no scrape', async () => {
       await cluster.fork(unusable);

@@ -73,8 +73,7 @@ describe('a fault in a cluster', () => {
     assert.equal((await overIpc()) - refusedBefore, 2);
     assert.deepEqual(cluster.spooledFiles(), []);
     await cluster.inWorker(1, ({ state }) => void state.free());
-    cluster.tellWorker(1, ({ process }) => process.exit());
-    await cluster.gone(1);
+    await cluster.endWorker(1, ({ process }) => process.exit());
     assert.equal(await scrape(), before + 2);
   });
 });

@@ -60,11 +60,6 @@ describe('a cluster whose workers come and go', () => {
     return { id, total: await scraped() };
   }
 
-  async function kill(id) {
-    await cluster().signal(id, 'SIGKILL');
-    return cluster().gone(id);
-  }
-
   describe('a worker that ends by itself loses nothing', () => {
     const ends = {
       'by process.exit': ({ process, state }) => {
@@ -100,8 +95,7 @@ describe('a cluster whose workers come and go', () => {
     for (const [how, end] of Object.entries(ends)) {
       it(`a worker that ends ${how} loses nothing`, async () => {
         const { id, total } = await forkAndCount(2);
-        cluster().tellWorker(id, end);
-        await cluster().gone(id);
+        await cluster().endWorker(id, end);
         const samples = await cluster().scrape();
         assert.equal(counted(samples), total + 3);
         assert.equal(samples.get('took_bucket{le="1"}'), total + 3);
@@ -182,8 +176,7 @@ describe('a cluster whose workers come and go', () => {
         const pid = await cluster().inWorker(id, ({ process }) => process.pid);
         let isGone = false;
         t.after(() => isGone || process.kill(pid, 'SIGKILL'));
-        cluster().tellWorker(id, end);
-        const { code, signal } = await cluster().gone(id);
+        const { code, signal } = await cluster().endWorker(id, end);
         isGone = true;
         assert.ok(signal !== null || code > 128, `ended with ${code}, ${signal}`);
         await cluster().inWorker(1, record, 3);
@@ -195,7 +188,7 @@ describe('a cluster whose workers come and go', () => {
       const { id, total } = await forkAndCount(2);
       assert.equal((await cluster().scrape()).get(`open{worker="${id}"}`), 7);
       await cluster().inWorker(id, record, 100); // nobody has seen these
-      const { signal } = await kill(id);
+      const { signal } = await cluster().killWorker(id);
       assert.equal(signal, 'SIGKILL');
       const after = await cluster().scrape();
       assert.equal(counted(after), total);
@@ -230,29 +223,11 @@ describe('a cluster whose workers come and go', () => {
       const { id, total } = await forkAndCount(2);
       const file = path.join(cluster().spool, `w${id}-r99999-${'0'.repeat(24)}.columns`);
       fs.writeFileSync(file, 'PCCCOLS\x01 and then it was killed');
-      await kill(id);
+      await cluster().killWorker(id);
       assert.equal(await scraped(), total);
       await until(() => cluster().spooledFiles().length === 0, 'the half file is removed');
       const { refused } = await cluster().internals();
       assert.deepEqual(refused, {}, 'nobody was promised it');
-    });
-
-    it('totals stay through several deaths of all kinds and never fall', async () => {
-      let expected = await scraped();
-      for (const times of [2, 3, 4, 5]) {
-        const id = await fork();
-        await cluster().inWorker(id, record, times);
-        expected += times;
-        assert.equal(await scraped(), expected);
-        if (times % 2 === 0) await cluster().signal(id, 'SIGKILL');
-        else cluster().tellWorker(id, ({ process }) => process.exit(1));
-        await cluster().gone(id);
-        assert.equal(await scraped(), expected);
-      }
-      const samples = await cluster().scrape();
-      assert.equal(samples.get('took_sum'), expected / 2);
-      const gauges = [...samples.keys()].filter(sample => sample.startsWith('open'));
-      assert.deepEqual(gauges, ['open{worker="1"}']);
     });
   });
 
@@ -321,7 +296,7 @@ describe('a cluster whose workers come and go', () => {
       await cluster().inWorker(id, record);
       assert.equal(await scraped(), total + 13);
       assert.deepEqual(cluster().spooledFiles(), []);
-      await kill(id);
+      await cluster().killWorker(id);
     });
 
     it('a worker with a blocked loop is served from its last numbers, and comes back', async t => {
@@ -359,16 +334,7 @@ describe('a cluster whose workers come and go', () => {
       });
       assert.equal(await scraped({ without: [id] }), total);
       await until(async () => (await scraped()) === total + 1, 'it is back');
-      await kill(id);
-    });
-
-    it('a worker that dies without an answer keeps its last numbers', async () => {
-      const { id, total } = await forkAndCount();
-      await cluster().signal(id, 'SIGSTOP');
-      assert.equal(await scraped({ without: [id] }), total);
-      await kill(id);
-      assert.equal(await scraped(), total);
-      assert.equal((await cluster().internals()).unresponsive, 0);
+      await cluster().killWorker(id);
     });
 
     it('a worker that does not answer holds each caller up until its own deadline', async () => {
@@ -388,7 +354,7 @@ describe('a cluster whose workers come and go', () => {
       await cluster().signal(id, 'SIGCONT');
       assert.ok((await patient) >= total);
       assert.equal(await scraped(), total + 1);
-      await kill(id);
+      await cluster().killWorker(id);
     });
   });
 
@@ -400,8 +366,7 @@ describe('a cluster whose workers come and go', () => {
       assert.equal((await cluster().internals()).unresponsive, 1);
       await cluster().inWorker(1, record);
       assert.equal(await scraped({ timeout: LONG }), total + 1);
-      cluster().tellWorker(id, ({ process }) => process.exit());
-      await cluster().gone(id);
+      await cluster().endWorker(id, ({ process }) => process.exit());
       assert.equal(await scraped({ timeout: LONG }), total + 1);
     });
 
@@ -420,20 +385,8 @@ describe('a cluster whose workers come and go', () => {
       );
       // It never listened to the first request: it is asked again some time.
       await until(async () => (await scraped()) === total + 5, 'it has answered');
-      await kill(id);
+      await cluster().killWorker(id);
     });
-  });
-
-  it('the last worker that ends loses nothing', async () => {
-    const others = await cluster().run($ => Object.keys($.cluster.workers).map(Number));
-    for (const id of others.filter(id => id !== 1)) await kill(id);
-    const total = await scraped();
-    cluster().tellWorker(1, ({ process, state }) => {
-      state.record(2);
-      process.exit();
-    });
-    await cluster().gone(1);
-    assert.equal(await scraped(), total + 2);
   });
 });
 
@@ -509,8 +462,7 @@ describe('a worker that was never scraped', () => {
       const lives = named.map(async ([name, end]) => {
         const id = await fork();
         how.set(id, name);
-        cluster.tellWorker(id, end);
-        await cluster.gone(id);
+        await cluster.endWorker(id, end);
       });
       lives.push(
         ...Object.entries(signals).map(async ([name, handle]) => {
@@ -543,8 +495,7 @@ describe('clusters of their own', { concurrency: 2 }, () => {
     });
     await cluster.inWorkers([1, 2], record);
     await cluster.scrape();
-    cluster.tellWorker(2, ({ process }) => process.exit());
-    await cluster.gone(2);
+    await cluster.endWorker(2, ({ process }) => process.exit());
     await until(async () => !(await cluster.scrape()).has('own_total{worker="2"}'), 'it is dropped');
     const samples = await cluster.scrape();
     assert.equal(samples.get('own_total{worker="1"}'), 1);
@@ -560,11 +511,10 @@ describe('clusters of their own', { concurrency: 2 }, () => {
     await assert.rejects(cluster.scrape({ without: [1] }), { message: 'Operation timed out.' });
     await cluster.signal(1, 'SIGCONT');
     await until(async () => counted(await cluster.scrape().catch(() => new Map())) === 1, 'it has answered');
-    cluster.tellWorker(1, ({ process, state }) => {
+    await cluster.endWorker(1, ({ process, state }) => {
       state.record();
       process.exit();
     });
-    await cluster.gone(1);
     assert.equal(counted(await cluster.scrape()), 2);
     await cluster.end();
   });

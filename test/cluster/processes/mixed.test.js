@@ -63,8 +63,7 @@ describe('a primary with prom-client', () => {
   it("prom-client's primary sees what our workers count later, and goes on when one ends", async () => {
     await cluster().inWorker(2, ({ state }) => state.counter.inc({ route: '/2' }));
     assert.equal((await cluster().scrape()).get('done_total{route="/2"}'), 1.5);
-    cluster().tellWorker(3, ({ process }) => process.exit());
-    await cluster().gone(3);
+    await cluster().endWorker(3, ({ process }) => process.exit());
     assert.equal((await cluster().scrape()).get('done_total{route="/2"}'), 1.5);
   });
 
@@ -156,8 +155,7 @@ describe('our primary', () => {
     const before = await cluster().scrape();
     assert.equal(before.get('took_count{route="/"}'), 6 + id);
     assert.equal(before.get('open'), id);
-    await cluster().signal(id, 'SIGKILL');
-    await cluster().gone(id);
+    await cluster().killWorker(id);
     const samples = await cluster().scrape();
     for (const sample of ['took_count{route="/"}', `done_total{route="/${id}"}`, 'size_count']) {
       assert.ok(before.has(sample), sample);
@@ -174,8 +172,7 @@ describe('our primary', () => {
     await cluster().inWorker(id, ({ client }) => void new client.AggregatorRegistry());
     const isCounted = async () => (await cluster().scrape()).get('size_count') === before + id;
     await until(isCounted, 'it has answered');
-    await cluster().signal(id, 'SIGKILL');
-    await cluster().gone(id);
+    await cluster().killWorker(id);
   });
 
   it('our primary keeps apart the numbers of workers with different default labels and registries', async () => {

@@ -222,8 +222,7 @@ describe("the primary's own metrics in the global registry", () => {
     const id = await cluster.fork();
     await cluster.inWorker(id, recordBoth);
     assert.deepEqual(await totals(), [20, 20]);
-    cluster.tellWorker(id, ({ process }) => process.exit());
-    await cluster.gone(id);
+    await cluster.endWorker(id, ({ process }) => process.exit());
     assert.deepEqual(await totals(), [20, 10]);
   });
 

@@ -120,11 +120,10 @@ describe('a message that is not ours is ignored', () => {
     );
     await cluster().inWorker(id, record);
     assert.equal(await totalOf(cluster()), total + 1);
-    cluster().tellWorker(id, ({ process, state }) => {
+    await cluster().endWorker(id, ({ process, state }) => {
       state.record();
       process.exit();
     });
-    await cluster().gone(id);
     assert.deepEqual(fs.readdirSync(elsewhere), []);
     assert.equal(await totalOf(cluster()), total + 2);
   });
@@ -544,8 +543,7 @@ describe('what crosses IPC', { concurrency: 3 }, () => {
     const cluster = await startCluster(t, { library: null, construct: false });
     await cluster.fork({ ...tampering, library: LIBRARY });
     await cluster.inWorker(1, record);
-    cluster.tellWorker(1, ({ process }) => process.exit());
-    await cluster.gone(1);
+    await cluster.endWorker(1, ({ process }) => process.exit());
     const messages = (await cluster.run($ => $.answers)).map(({ message }) => message);
     assert.deepEqual(
       messages.filter(message => !message.ready),

@@ -187,8 +187,7 @@ describe('self-metrics of a cluster', () => {
 
     await tamper(cluster, 2, withError);
     await cluster.signal(stopped, 'SIGSTOP');
-    await cluster.signal(killed, 'SIGKILL');
-    await cluster.gone(killed);
+    await cluster.killWorker(killed);
     // It times out in this scrape, on whose page it is stale, and is unresponsive afterwards.
     const late = await selfScrape(cluster, { without: [stopped] });
     assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, unresponsive: 0, retired: 1 });
@@ -202,8 +201,7 @@ describe('self-metrics of a cluster', () => {
     assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, unresponsive: 0, retired: 1 });
     const ages = [first, second, third].map(self => self.get('oldest_numbers_age_seconds'));
     assert.ok(ages[1] > ages[0] && ages[1] > ages[2], `the stopped worker has the oldest numbers: ${ages}`);
-    await cluster.signal(stopped, 'SIGKILL');
-    await cluster.gone(stopped);
+    await cluster.killWorker(stopped);
   });
 
   it('collect_duration_seconds and merge_duration_seconds count each scrape', async () => {
@@ -344,8 +342,7 @@ describe('self-metrics of a cluster', () => {
       'failures_total{metric="limited_total",stage="max-series"}': 6,
     };
     assert.deepEqual(growthOf('failures_total', before, await selfScrape(cluster)), expected);
-    await cluster.signal(killed, 'SIGKILL');
-    await cluster.gone(killed);
+    await cluster.killWorker(killed);
     expected['failures_total{metric="throws",stage="collect"}']++;
     assert.deepEqual(growthOf('failures_total', before, await selfScrape(cluster)), expected);
     await cluster.inWorker(1, ({ client }) => {
@@ -506,8 +503,7 @@ describe('self-metrics of other clusters', () => {
     assert.equal(workersIn(first).fresh, 1);
     const collected = first.get('collect_duration_seconds_count');
     assert.equal(first.get('merge_duration_seconds_count'), collected - 1, 'this page is not yet written');
-    await cluster.signal(1, 'SIGKILL');
-    await cluster.gone(1);
+    await cluster.killWorker(1);
     const self = await selfScrape(cluster);
     assert.deepEqual(workersIn(self), { fresh: 0, stale: 0, unresponsive: 0, retired: 1 });
     assert.equal(self.get('oldest_numbers_age_seconds'), 0);

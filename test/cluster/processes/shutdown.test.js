@@ -53,11 +53,6 @@ async function startWorker(cluster) {
   return id;
 }
 
-async function kill(cluster, workerId) {
-  await cluster.signal(workerId, 'SIGKILL');
-  await cluster.gone(workerId);
-}
-
 /** @returns {Promise<number[]>} how much the counters have grown since they had these totals */
 async function growth(cluster, before) {
   return totalsOf(await cluster.scrape()).map((total, i) => total - before[i]);
@@ -79,7 +74,7 @@ describe('shutdown() and close() in a cluster', () => {
     const id = await startWorker(cluster);
     await cluster.inWorker(id, count, 10);
     assert.equal(await cluster.inWorker(id, shutDown, LONG), undefined);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.deepEqual(await growth(cluster, before), [10, 1]);
   });
 
@@ -91,7 +86,7 @@ describe('shutdown() and close() in a cluster', () => {
     assert.deepEqual(await growth(cluster, before), [1, 1]);
     await cluster.inWorker(id, count, 10);
     await cluster.inWorker(id, shutDown, LONG);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.deepEqual(await growth(cluster, before), [11, 2]);
   });
 
@@ -108,11 +103,10 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.inWorker(id, count, 100);
     // Its hook has run at three shutdowns and this scrape.
     assert.deepEqual(await growth(cluster, before), [101, 4]);
-    cluster.tellWorker(id, ({ state, process }) => {
+    await cluster.endWorker(id, ({ state, process }) => {
       state.counter.inc(1000);
       process.exit();
     });
-    await cluster.gone(id);
     assert.deepEqual(await growth(cluster, before), [1101, 4]);
     await cluster.run(shutDown, LONG);
     assert.deepEqual(
@@ -136,7 +130,7 @@ describe('shutdown() and close() in a cluster', () => {
       },
       LONG,
     );
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     const samples = await cluster.scrape();
     assert.equal(doneIn(samples) - before[0], 7);
     assert.equal([...samples].filter(([name]) => name.startsWith('many_total')).length, 5000);
@@ -152,7 +146,7 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.inWorker(id, shutDown, 500);
     // On a busy machine, shutdown() may resolve before the file is written: its time is up.
     await until(() => exitFiles(cluster, id).length > 0, 'its file is written');
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(doneIn(await cluster.scrape()) - before[0], 1);
   });
 
@@ -173,7 +167,7 @@ describe('shutdown() and close() in a cluster', () => {
     );
     assert.deepEqual(await cluster.run(refused), expected);
     assert.deepEqual(await cluster.inWorker(id, refused), expected);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('shutdown() in the primary waits longer than a timer of Node.js can', async () => {
@@ -197,7 +191,7 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.run(({ state }) => state.looked);
     await cluster.inWorker(id, ({ state }) => state.release());
     assert.deepEqual(await order, ['scrape', 'shutdown']);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('shutdown() in the primary resolves after all scrapes, also those that wait for the next round', async () => {
@@ -223,7 +217,7 @@ describe('shutdown() and close() in a cluster', () => {
       state.held = undefined;
     });
     assert.deepEqual(await order, ['first', 'second', 'shutdown']);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('shutdown() in the primary resolves after its timeout, and the scrape under way is answered later', async () => {
@@ -246,7 +240,7 @@ describe('shutdown() and close() in a cluster', () => {
     assert.deepEqual(order, ['shutdown', 'scrape']);
     assert.match(text, new RegExp(`^done_total ${before[0] + 1}$`, 'm'));
     await cluster.signal(id, 'SIGCONT');
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('shutdown() in the primary adds dead workers to the totals, and the registry can still be used', async () => {
@@ -274,8 +268,7 @@ describe('shutdown() and close() in a cluster', () => {
     assert.ok(failed?.count >= 1, inspect(failures));
     removeWhileUsed(cluster.spool);
     for (const id of ids) {
-      cluster.tellWorker(id, exit);
-      await cluster.gone(id);
+      await cluster.endWorker(id, exit);
     }
     await cluster.run(shutDown, 200);
     assert.equal(doneIn(await cluster.scrape()) - before, 4);

@@ -135,8 +135,7 @@ describe('the thread', { concurrency: 2 }, () => {
     );
 
     await t.test('the thread does not keep a primary alive that has nothing else to do', async () => {
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      await cluster.gone(1);
+      await cluster.endWorker(1, ({ process }) => process.exit());
       await cluster.run(({ process }) => process.disconnect()).catch(() => {});
       assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
       assert.deepEqual(fs.readdirSync(cluster.place), []);
@@ -149,8 +148,7 @@ describe('the thread', { concurrency: 2 }, () => {
       const cluster = await start(t, { options: { inPlace } });
       await cluster.scrape();
       await cluster.inWorker(1, record, 5);
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      await cluster.gone(1);
+      await cluster.endWorker(1, ({ process }) => process.exit());
       cluster
         .run(({ aggregator, process }) => {
           aggregator.clusterMetrics().then(text => process.stdout.write(text));
@@ -318,8 +316,7 @@ describe('removeMatching() of an AggregatorRegistry', { concurrency: 2 }, () => 
       const value = async (tenant, path = 'x') =>
         (await cluster.scrape()).get(`done_total{path="${path}",tenant="${tenant}"}`);
       assert.equal(await cluster.run(remove, { tenant: 'a' }), 0, 'nobody is dead');
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      await cluster.gone(1);
+      await cluster.endWorker(1, ({ process }) => process.exit());
       assert.equal(await value('a'), 2);
       await assert.rejects(cluster.run(remove), /removeMatching\(\) expected an object of labels: undefined/);
       assert.equal(await cluster.run(remove, { tenant: 'a', path: 'y' }), 1);

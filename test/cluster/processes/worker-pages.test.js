@@ -226,8 +226,7 @@ describe('the page from a worker', () => {
     });
     await until(() => pagesIn(cluster().spool).length === 1, 'its page is written');
     const { retired } = await cluster().internals();
-    await cluster().signal(id, 'SIGKILL');
-    await cluster().gone(id);
+    await cluster().killWorker(id);
     await until(async () => (await cluster().internals()).retired === retired + 1, 'it is retired');
     assert.deepEqual(pagesIn(cluster().spool), []);
   });
@@ -270,8 +269,7 @@ describe('the page from a worker', () => {
     const ids = totalsIn(await cluster().inWorker(1, page)).map(([workerId]) => workerId);
     assert.ok(ids.includes(id), 'others get their pages');
     const { retired } = await cluster().internals();
-    await cluster().signal(id, 'SIGKILL');
-    await cluster().gone(id);
+    await cluster().killWorker(id);
     await until(async () => (await cluster().internals()).retired === retired + 1, 'it is retired');
     // Possibly a moment later, if one was being written.
     await until(async () => pagesIn(cluster().spool).length === 0, 'its pages are removed');
