@@ -5,10 +5,7 @@
 const { describe, it } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { Registry } = require('../../lib/registry/registry');
-const { Counter } = require('../../lib/metric/counter');
-const { Gauge } = require('../../lib/metric/gauge');
-const { Summary } = require('../../lib/metric/summary');
+const { Counter, Gauge, Registry, Summary } = require('../..');
 const { Source } = require('../../lib/source/source');
 const { WorkerSeries } = require('../../lib/store/worker-series');
 const { ClusterStore } = require('../../lib/store/cluster-store');

@@ -8,10 +8,7 @@ const fc = require('../fixtures/seeded-fast-check');
 const { Source } = require('../../lib/source/source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { LabelIndex } = require('../../lib/series/label-index');
-const { Counter } = require('../../lib/metric/counter');
-const { Gauge } = require('../../lib/metric/gauge');
-const { Registry } = require('../../lib/registry/registry');
-const { Summary } = require('../../lib/metric/summary');
+const { Counter, Gauge, Registry, Summary } = require('../..');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { makeWorker, bytesOf, snapshotAhead, textOf, samplesOf } = require('../fixtures/unit-scrape');
 

@@ -86,17 +86,6 @@ class Rows {
 }
 
 describe('the cached text of a family', () => {
-  for (const every of [2, 3, 10, 50]) {
-    it(`the cached text of a family equals formatted text if one row of ${every} changes`, () => {
-      const rows = new Rows('value', 1000);
-      rows.check();
-      for (let round = 0; round < 4; round++) {
-        for (let row = round; row < 1000; row += every) rows.set(row, round * 1000 + row);
-        rows.check();
-      }
-    });
-  }
-
   for (const kind of ['value', 'histogram']) {
     it(`the cached text of a family is formatted again only in rows with a changed number: ${kind}`, () => {
       const rows = new Rows(kind, 1000);
@@ -184,21 +173,6 @@ describe('the cached text of a family', () => {
     rows.labelVersion = '2';
     rows.check();
     assert.strictEqual(rows.formatted(), 0);
-  });
-
-  it('the cached text of a family is cached again after the row with a multi-byte character was removed', () => {
-    const rows = new Rows('value', 100);
-    rows.labels[50] = 'x="日本"';
-    rows.check();
-    rows.order.splice(50, 1);
-    rows.check();
-    assert.strictEqual(rows.formatted(), 0);
-    rows.order.length = 10;
-    rows.check();
-    rows.order = Array.from({ length: 49 }, (_, row) => row).concat([51, 52, 53, 54, 55, 56, 57, 58, 59]);
-    for (let row = 60; row < 100; row++) rows.order.push(row);
-    rows.check();
-    rows.check();
   });
 
   it('the cached text of a family is not used after a page that was not completed', () => {

@@ -5,10 +5,7 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { Counter } = require('../../lib/metric/counter');
-const { Gauge } = require('../../lib/metric/gauge');
-const { Histogram } = require('../../lib/metric/histogram');
-const { Summary } = require('../../lib/metric/summary');
+const { Counter, Gauge, Histogram, Summary } = require('../..');
 const { joined } = require('../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { makeWorker, bytesOf, copyOf, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');

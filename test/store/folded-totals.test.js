@@ -228,39 +228,6 @@ test('folded totals: whether they have changed since they were saved', () => {
 
 const LASTING = METRIC_TYPES.filter(({ lasts }) => lasts);
 
-test('folded totals: each type of metric has all that was recorded, until it leaves, and nothing else after it', () => {
-  for (const type of METRIC_TYPES) {
-    const expected = values =>
-      new Map(
-        type
-          .samples(values)
-          .map(([suffix, label, value]) => [`m${suffix}`, label, value])
-          .map(toEntry),
-      );
-    const toEntry = ([name, label, value]) => [seriesKey(name, { a: 'x', ...label }), value];
-    const { cluster, workers } = clusterOf([5, 3], { type, maxIdleSeconds: MAX_IDLE / 1000 });
-    workers[0].record(0.5);
-    // What does not last is not offered.
-    if (type.lasts) workers[0].end([5, 0.5]);
-    else workers[0].reset();
-    const all = type.lasts ? [5, 0.5, 3] : [3];
-    for (const steps of [['scrape'], ['save', 'tell', 'lose'], ['scrape']]) {
-      perform(cluster, workers, steps);
-      assert.deepStrictEqual(cluster.samples, expected(all), `${type.name} after ${steps}`);
-    }
-    workers[1].record(4);
-    perform(cluster, workers, ['scrape']);
-    assert.deepStrictEqual(cluster.samples, expected([...all, 4]), type.name);
-    if (type.lasts) workers[1].end([3, 4]);
-    else workers[1].reset();
-    perform(cluster, workers, ['scrape']);
-    assert.deepStrictEqual(cluster.samples, new Map(), type.name);
-    workers[0].record(7);
-    perform(cluster, workers, ['scrape']);
-    assert.deepStrictEqual(cluster.samples, expected([7]), type.name);
-  }
-});
-
 test('folded totals: other aggregators have live rows only, and JSON has no ended row', () => {
   for (const type of LASTING)
     for (const aggregator of ['first', 'min', 'max', 'average', 'omit', 'mine']) {

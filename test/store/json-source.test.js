@@ -358,15 +358,13 @@ test('histogram in JSON: a series without a bucket has the cumulative count of i
     ]),
   );
   const at = (a, le) => samples.get(seriesKey('h_bucket', { a, le }));
-  assert.deepStrictEqual(
-    [1, 5, 10, '+Inf'].map(le => [at('x', le), at('y', le)]),
-    [
-      [1, 0],
-      [1, 2],
-      [3, 2],
-      [4, 7],
-    ],
-  );
+  const found = [1, 5, 10, '+Inf'].map(le => [at('x', le), at('y', le)]);
+  assert.deepStrictEqual(found, [
+    [1, 0],
+    [1, 2],
+    [3, 2],
+    [4, 7],
+  ]);
 });
 
 test('histogram or summary in JSON: with an unexpected sample, all samples are shown as they are', () => {

@@ -3,14 +3,10 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { Counter } = require('../../lib/metric/counter');
-const { Gauge } = require('../../lib/metric/gauge');
-const { Histogram } = require('../../lib/metric/histogram');
-const { Summary } = require('../../lib/metric/summary');
+const { Counter, Gauge, Histogram, Summary } = require('../..');
 const { ClusterFamily } = require('../../lib/store/cluster-family');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { RetiredSource } = require('../../lib/store/retired-source');
-const { SnapshotError } = require('../../lib/source/byte-buffers');
 const { runThrough } = require('../../lib/event-loop/slices');
 const {
   makeWorker,
@@ -84,61 +80,6 @@ test('retired totals: counters, histograms and summaries of a dead worker are ke
   );
 });
 
-test('retired totals: a worker is added once, however often it is retired', () => {
-  const store = new ClusterStore();
-  const worker = lastingWorker();
-  worker.use(1);
-  scrape(worker, store, 1);
-  assert.deepStrictEqual(
-    [1, 1, 1].map(id => store.retire(id)),
-    [true, false, false],
-  );
-  assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 1);
-  const fresh = restarted(store);
-  assert.strictEqual(fresh.isClosed(1), true);
-  assert.strictEqual(fresh.retire(1), false);
-  assert.strictEqual(samplesOf(textOf(fresh)).get(seriesKey('c', { a: 'x' })), 1);
-});
-
-test('retired totals: a worker without a snapshot, or without metrics to retire, adds nothing and is closed', () => {
-  const store = new ClusterStore();
-  const worker = makeWorker();
-  new Gauge({ name: 'g', help: 'x', registers: [worker.registry] }).set(1);
-  scrape(worker, store, 1);
-  assert.strictEqual(store.retire(1), false);
-  assert.strictEqual(store.retire(2), false);
-  assert.strictEqual(textOf(store), '\n');
-  assert.strictEqual(store.isEmpty, true);
-  assert.deepStrictEqual([store.isClosed(1), store.isClosed(2), store.isClosed(3)], [true, true, false]);
-});
-
-test('retired totals: removed series of a dead worker are not added', () => {
-  const store = new ClusterStore();
-  const worker = makeWorker();
-  const counter = new Counter({ name: 'c', help: 'x', labelNames: ['a'], registers: [worker.registry] });
-  for (const a of ['x', 'y', 'z']) counter.inc({ a });
-  scrape(worker, store, 1);
-  counter.remove({ a: 'y' });
-  scrape(worker, store, 1);
-  store.retire(1);
-  assert.deepStrictEqual(
-    [...samplesOf(textOf(store)).keys()],
-    [seriesKey('c', { a: 'x' }), seriesKey('c', { a: 'z' })],
-  );
-});
-
-test('retired totals: only the last numbers of a worker are added', () => {
-  const store = new ClusterStore();
-  const worker = lastingWorker();
-  for (let i = 0; i < 5; i++) {
-    worker.use(1);
-    scrape(worker, store, 1);
-    if (i === 2) textOf(store);
-  }
-  store.retire(1);
-  assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 5);
-});
-
 test('retired totals: numbers from before a change of default labels are not added', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
@@ -184,18 +125,6 @@ test('retired totals: the digest of a dead worker is kept unless its summary has
     const samples = samplesOf(textOf(store));
     assert.strictEqual(samples.get(seriesKey('s', { quantile: 0.5, a: 'x' })), expected);
     assert.strictEqual(samples.get(seriesKey('s_count', { a: 'x' })), 3);
-  }
-});
-
-test('retired totals: quantiles include dead and living workers', () => {
-  const store = new ClusterStore();
-  for (let id = 1; id <= 5; id++) {
-    const worker = lastingWorker();
-    for (let value = 1; value <= 200; value++) worker.use(value + (id - 1) * 200);
-    scrape(worker, store, id);
-    if (id < 5) store.retire(id);
-    const median = samplesOf(textOf(store)).get(seriesKey('s', { quantile: 0.5, a: 'x' }));
-    assert.ok(Math.abs(median - (id * 200 + 1) / 2) <= id * 2, `${median} of ${id * 200}`);
   }
 });
 
@@ -368,10 +297,8 @@ test('ClusterStore: it stores the ids of the last few thousand dead workers', ()
   assert.strictEqual(restarted(store).isClosed(6000), true);
 });
 
-// `npm run test:long` has 16 times as many steps, and every position of a file.
+// `npm run test:long` has 16 times as many steps.
 const STEPS = fc.effort > 1 ? 400 : 25;
-const BYTE_STEP = fc.effort > 1 ? 1 : 37;
-const NUMBER_STEP = fc.effort > 1 ? 1 : 23;
 
 test('retired totals: no counter falls, and no start timestamp rises, while workers die and join at random', t => {
   t.mock.timers.enable({ apis: ['Date'], now: START });
@@ -435,30 +362,6 @@ test('retired totals: no counter falls, and no start timestamp rises, while work
     assert.strictEqual(before.get(seriesKey('h_sum', { a })), total);
     assert.strictEqual(before.get(seriesKey('s_sum', { a })), total);
   }
-});
-
-test('retired totals: they do not depend on the order in which workers die', () => {
-  const amount = fc.double({ min: 1e-6, max: 1e6, noNaN: true });
-  const values = fc.array(amount, { minLength: 2, maxLength: 12 });
-  const order = values.chain(list =>
-    fc.tuple(fc.constant(list), fc.shuffledSubarray([...list.keys()]), fc.shuffledSubarray([...list.keys()])),
-  );
-  fc.assert(
-    fc.property(order, ([amounts, ...deaths]) => {
-      const totals = [[], ...deaths].map(ids => {
-        const store = new ClusterStore();
-        amounts.forEach((value, id) => {
-          const worker = lastingWorker();
-          worker.use(value);
-          scrape(worker, store, id + 1);
-        });
-        for (const id of ids) store.retire(id + 1);
-        return samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' }));
-      });
-      assert.strictEqual(new Set(totals).size, 1, `${totals}`);
-    }),
-    { numRuns: 30 },
-  );
 });
 
 test('retired totals: infinities and NaN give the result of a plain sum', () => {
@@ -536,76 +439,6 @@ test('retired totals: after a restart the age of their series counts from zero',
   clock.now += HOUR;
   textOf(fresh);
   assert.strictEqual(textOf(fresh), '\n');
-});
-
-test('retired totals: they can be restored after snapshots of living workers were applied', () => {
-  const { store } = richStore();
-  const control = restarted(store);
-  const late = new ClusterStore({ now: store.now });
-  const worker = lastingWorker({ buckets: [7] });
-  worker.use(1, 'v1');
-  for (const one of [control, late]) scrape(worker, one, 20);
-  textOf(late);
-  late.restoreRetired(copyOf(store.encodeRetired()));
-  assert.deepStrictEqual(samplesOf(textOf(late)), samplesOf(textOf(control)));
-});
-
-test('retired totals: a restarted store without any is empty', () => {
-  const fresh = restarted(new ClusterStore());
-  assert.strictEqual(fresh.isEmpty, true);
-  assert.strictEqual(textOf(fresh), '\n');
-});
-
-/**
- * Restores damaged bytes. They must be restored completely, or refused with a SnapshotError and without any
- * effect.
- */
-function restoreDamaged(bytes) {
-  const fresh = new ClusterStore();
-  try {
-    fresh.restoreRetired(copyOf(bytes));
-  } catch (error) {
-    if (!(error instanceof SnapshotError)) throw error;
-    assert.strictEqual(fresh.isEmpty, true);
-    for (const id of [1, 2, 3]) assert.strictEqual(fresh.isClosed(id), false);
-    return false;
-  }
-  try {
-    textOf(fresh);
-  } catch (error) {
-    assert.match(error.message, /is not a defined aggregator/);
-  }
-  return true;
-}
-
-test('retired totals: a file that is truncated anywhere is refused', () => {
-  const bytes = richStore().store.encodeRetired();
-  assert.strictEqual(restoreDamaged(bytes), true);
-  for (let length = 0; length < bytes.length; length += BYTE_STEP) {
-    assert.strictEqual(restoreDamaged(bytes.subarray(0, length)), false);
-  }
-  for (let at = 8; at < bytes.length - 16; at += 4) {
-    const shorter = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 8)]);
-    restoreDamaged(shorter);
-  }
-});
-
-test('retired totals: a file with any byte or number changed is restored or refused as a whole', () => {
-  const bytes = richStore().store.encodeRetired();
-  let refused = 0;
-  for (let position = 0; position < bytes.length; position += BYTE_STEP) {
-    const damaged = copyOf(bytes);
-    damaged[position] ^= 0xff;
-    if (!restoreDamaged(damaged)) refused++;
-  }
-  assert.ok(refused > 100 / BYTE_STEP, `${refused}`);
-  for (let position = 8; position < bytes.length - 8; position += 4 * NUMBER_STEP) {
-    for (const value of [0xffffffff, 0x7fffffff, 0, 1]) {
-      const damaged = copyOf(bytes);
-      damaged.writeUInt32LE(value, position);
-      restoreDamaged(damaged);
-    }
-  }
 });
 
 test('retired totals: a snapshot is refused as retired totals, and the other way round', () => {
