@@ -14,16 +14,12 @@ const { WorkerRegistry, register } = require('../../index');
 const { samples } = require('../../lib/testing/testing');
 const { TestThread, joinedThread } = require('../threads/fixtures/start-thread');
 
-const STRESS_MILLISECONDS = 120_000;
 const POOL_THREADS = 200;
 const SEEDS = 10;
 const PROGRAMS = 25;
 const PATIENT = { timeout: 60_000 };
 /** Of heap and array buffers, while a hundred threads come and go. */
 const MOST_GROWTH_BYTES = 4 * 2 ** 20;
-
-/** What a sum may lack, because each of two threads is in the middle of an observation. */
-const MIDDLE = 2 * 3;
 
 describe('threads, for minutes', () => {
   /** @type {WorkerRegistry} */
@@ -48,43 +44,6 @@ describe('threads, for minutes', () => {
     threads.push(thread);
     return thread;
   }
-
-  it('a histogram never contradicts itself, and nothing falls, while two threads observe without end', async t => {
-    const shared = new SharedArrayBuffer(4);
-    for (const thread of [await start(), await start()])
-      assert.equal(await thread.do('observeOnes', { shared }), 'observes');
-    const end = performance.now() + STRESS_MILLISECONDS;
-    /** @type {number[]} */
-    let last = [];
-    let lastInBuckets = 0;
-    let [scrapes, exact] = [0, 0];
-    while (performance.now() < end) {
-      const page = await registry.workerMetrics();
-      const lines = page.matchAll(/^seconds_(?:bucket|sum|count)\{.*kind="ones"\} (\d+)$/gm);
-      const numbers = Array.from(lines, ([, text]) => Number(text));
-      assert.equal(numbers.length, 6, page);
-      const [one, two, four, all, sum, count] = numbers;
-      assert.ok(one <= two && two <= four && four <= all, String(numbers));
-      assert.equal(count, all);
-      // The values are 1, 2 and 3.
-      const inBuckets = one + 2 * (two - one) + 3 * (all - two);
-      // The sum was read between the buckets of the page before and those of the next one.
-      assert.ok(sum >= lastInBuckets - MIDDLE, String(numbers));
-      assert.ok((last[4] ?? 0) <= inBuckets + MIDDLE, `${last}, then ${numbers}`);
-      if (Math.abs(sum - inBuckets) <= MIDDLE) exact++;
-      lastInBuckets = inBuckets;
-      numbers.forEach((number, i) => assert.ok(!(number < last[i]), `${number} after ${last[i]}`));
-      const median = Number(/^sizes\{quantile="0.5"\} (\S+)$/m.exec(page)?.[1]);
-      if (count > 100_000) assert.ok(median > 480 && median < 520, String(median));
-      last = numbers;
-      scrapes++;
-    }
-    Atomics.store(new Int32Array(shared), 0, 1);
-    t.diagnostic(`${scrapes} scrapes, ${exact} of them exact, ${last[3]} observations`);
-    assert.ok(scrapes > 100);
-    // The others were interrupted by the system between the buckets and the sum.
-    assert.ok(exact > scrapes / 2);
-  });
 
   it(`${POOL_THREADS} threads that come and go leave their counts, and nothing else`, async t => {
     v8.setFlagsFromString('--expose-gc');

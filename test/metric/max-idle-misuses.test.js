@@ -5,7 +5,7 @@
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
-const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const { Counter, Gauge, Registry } = require('../..');
 const { MovedClock } = require('../fixtures/idle-clock');
 const { Program } = require('../fixtures/program');
 
@@ -51,110 +51,6 @@ describe('maxIdleSeconds, misused', () => {
     await clock.move(LONG);
     assert.equal(gauge.seriesCount, 1);
     end();
-  });
-
-  it('a series starts again from zero, whatever is kept of it', async t => {
-    const clock = new MovedClock(t);
-    const observing = [Histogram, Summary].flatMap(Type => [
-      [Type, metric => () => metric.labels('x').observe(1)],
-      [
-        Type,
-        metric =>
-          (
-            child => () =>
-              child.observe(1)
-          )(metric.labels('x')),
-      ],
-      [
-        Type,
-        metric =>
-          (
-            curried => () =>
-              curried.observe(1)
-          )(metric.curry({ a: 'x' })),
-      ],
-      [Type, metric => () => metric.startTimer({ a: 'x' })()],
-      [
-        Type,
-        metric =>
-          (
-            child => () =>
-              child.startTimer()()
-          )(metric.labels('x')),
-      ],
-      [Type, metric => () => metric.time({ a: 'x' }, () => {})],
-    ]);
-    const counting = [Counter, Gauge].flatMap(Type => [
-      [Type, metric => () => metric.inc({ a: 'x' })],
-      [
-        Type,
-        metric =>
-          (
-            child => () =>
-              child.inc()
-          )(metric.labels('x')),
-      ],
-      [
-        Type,
-        metric =>
-          (
-            curried => () =>
-              curried.inc()
-          )(metric.curry({ a: 'x' })),
-      ],
-      [
-        Type,
-        metric =>
-          (
-            curried => () =>
-              curried.inc({ a: 'x' })
-          )(metric.curry({})),
-      ],
-    ]);
-    for (const [Type, recorder] of [...observing, ...counting]) {
-      const metric = make(Type);
-      const record = recorder(metric);
-      const count = () => metric.value({ a: 'x' })?.count ?? metric.value({ a: 'x' });
-      for (let life = 0; life < 3; life++) {
-        const what = `${Type.name} ${recorder}, life ${life}`;
-        for (let times = 1; times <= 4; times++) {
-          record();
-          assert.equal(count(), times, what);
-          await clock.move(IDLE - 1);
-        }
-        await clock.move(LONG);
-        assert.equal(count(), undefined, what);
-        assert.equal(metric.expiredCount, life + 1, what);
-      }
-    }
-  });
-
-  it('calls that change nothing keep a series, reading and labels() do not', async t => {
-    const clock = new MovedClock(t);
-    const uses = [
-      [Counter, metric => metric.inc({ a: 'x' }, 0)],
-      [Counter, metric => metric.setTotal({ a: 'x' }, 5)],
-      [Gauge, metric => metric.set({ a: 'x' }, 7)],
-      [Gauge, metric => metric.dec({ a: 'x' }, 0)],
-      [Histogram, metric => metric.zero({ a: 'x' })],
-    ];
-    const readings = [
-      [Counter, metric => metric.labels('x')],
-      [Counter, metric => metric.value({ a: 'x' })],
-      [Counter, metric => metric.get()],
-      [Gauge, metric => metric.hashMap],
-      [Histogram, metric => metric.labels('x').startTimer()],
-    ];
-    for (const [Type, call] of [...uses, ...readings]) {
-      const metric = make(Type);
-      metric.labels('x')[Type === Histogram ? 'observe' : 'inc'](1);
-      for (let i = 0; i < 4; i++) {
-        await clock.move(IDLE / 2);
-        await call(metric);
-      }
-      const isUse = uses.some(([, each]) => each === call);
-      assert.equal(metric.seriesCount, isUse ? 1 : 0, `${Type.name} ${call}`);
-    }
   });
 
   it('numbers as small or large as there are do what they say, with one warning', async () => {
@@ -216,28 +112,6 @@ describe('maxIdleSeconds, misused', () => {
     assert.deepEqual([await linesOf(registry), await linesOf(other)], [['m{a="new"} 1'], ['m{a="old"} 1']]);
     await clock.move(LONG);
     assert.deepEqual([metric.seriesCount, next.seriesCount], [0, 0]);
-  });
-
-  it('series may be recorded, removed and reset between the slices of a sweep', async t => {
-    const clock = new MovedClock(t);
-    const metric = make(Counter, { maxSeries: 4000 });
-    for (let a = 0; a < 4000; a++) metric.inc({ a });
-    await clock.move(IDLE / 2);
-    metric.inc({ a: 'alive' });
-    const sweep = clock.move(IDLE * 0.7);
-    for (let turn = 0; turn < 50; turn++) {
-      metric.inc({ a: `new-${turn}` });
-      metric.remove(String(3999 - turn));
-      await new Promise(resolve => setImmediate(resolve));
-    }
-    await sweep;
-    const left = Object.values(metric.hashMap).map(({ labels, value }) => [labels.a, value]);
-    assert.equal(new Set(left.map(([a]) => a)).size, left.length);
-    assert.ok(left.every(([a, value]) => value === 1 || a === 'overflow'));
-    assert.equal(metric.seriesCount, left.length);
-    metric.reset();
-    await clock.move(LONG);
-    assert.equal(metric.seriesCount, 0);
   });
 
   it('labels of any kind expire, although reading them records', async t => {

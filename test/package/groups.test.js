@@ -335,33 +335,3 @@ describe('a group in several containers with one directory', { skip: noNamespace
     await watch.stop();
   });
 });
-
-describe('a group whose processes have threads', { skip: process.platform === 'win32' }, () => {
-  it('shows what all threads have counted, in two formats at once', async t => {
-    const group = new TestGroup();
-    t.after(() => group.close());
-    const processes = await group.startMany(3, { threads: 2 });
-    let total = 0;
-    for (const [i, member] of processes.entries()) {
-      total += 3 * 10 ** i;
-      await Promise.all([member.do('inc', 10 ** i), member.do('incInThreads', 10 ** i)]);
-    }
-    /** All at once, on all processes. */
-    const pages = async () => {
-      const texts = await Promise.all(
-        group.running.flatMap(member => [member.do('page', 60_000), member.do('openMetrics')]),
-      );
-      return texts.map(text => samplesOf(text).get('requests_total'));
-    };
-    assert.deepEqual(await pages(), Array(6).fill(total));
-    const { leader, others } = await group.roles();
-    await others[0].end('SIGTERM');
-    await group.until(page => page.get('open') === 2);
-    assert.deepEqual(await pages(), Array(4).fill(total));
-    // What was on a page is not lost.
-    await leader.kill();
-    await others[1].do('incInThreads', 1000);
-    await group.until(page => page.get('open') === 1);
-    assert.deepEqual(await pages(), Array(2).fill(total + 2000));
-  });
-});

@@ -167,10 +167,8 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       const move = ({ state }) => state.clock.move(720);
       const pushed = async expected => {
         await push(cluster);
-        assert.deepStrictEqual(
-          shared.receiver.seriesOf('messages_total').map(({ value }) => value),
-          expected,
-        );
+        const values = shared.receiver.seriesOf('messages_total').map(({ value }) => value);
+        assert.deepStrictEqual(values, expected);
       };
       await push(cluster, shared.url, { labels });
       for (const id of ids) await cluster.inWorker(id, count, id);
@@ -195,10 +193,8 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
         new client.Gauge({ name: 'top', help: 'h', aggregator: 'largest' }).set(cluster.worker.id * 3),
       );
       await push(cluster, shared.url, { labels });
-      assert.deepStrictEqual(
-        shared.receiver.seriesOf('top').map(({ value }) => value),
-        [6],
-      );
+      const shown = shared.receiver.seriesOf('top').map(({ value }) => value);
+      assert.deepStrictEqual(shown, [6]);
     });
 
     it('a receiver that fails leaves the page alone', async () => {
@@ -319,10 +315,8 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       const loaded = await cluster.run($ => Object.keys($.require.cache));
       assert.ok(loaded.some(file => /push.push-senders\.js$/.test(file)));
       const building = /remote-write-session|written-series|write-request|protobuf|receiver|snappy/;
-      assert.deepStrictEqual(
-        loaded.filter(file => building.test(file)),
-        [],
-      );
+      const shown = loaded.filter(file => building.test(file));
+      assert.deepStrictEqual(shown, []);
     });
 
     it('a push whose thread ends is rejected and counted, and the next one goes on', async () => {

@@ -43,23 +43,6 @@ test('60,000 label sets keep their rows while the table moves, looked up in betw
   assert.strictEqual(index.rowCount, 60_000);
 });
 
-test('a dictionary of 60,000 values knows them all, as numbers and as text', () => {
-  const index = new LabelIndex(['id']);
-  for (let id = 0; id < 60_000; id++) {
-    // Texts and numbers mixed, so that values and aliases lie on both sides of the first 16,384 entries.
-    const row = rowOf(index, { id: id % 2 === 0 ? id : String(id) });
-    assert.strictEqual(row, id);
-  }
-  for (let id = 0; id < 60_000; id++) {
-    if (index.find({ id }) !== id || index.find({ id: `${id}` }) !== id) assert.fail(`${id} is lost`);
-    if (rowOf(index, { id }) !== id || rowOf(index, { id: `${id}` }) !== id) assert.fail(`${id} is new`);
-  }
-  assert.strictEqual(index.dictionaries[0].values.length, 60_001);
-  assert.strictEqual(index.find({ id: 60_000 }), -1);
-  assert.strictEqual(index.find({ id: 'x' }), -1);
-  assert.strictEqual(index.find({ id: '' }), -1);
-});
-
 test('a set with an unknown label is refused and leaves nothing behind', () => {
   const index = new LabelIndex(['a', 'b']);
   rowOf(index, { a: '1', b: '2' });
@@ -74,10 +57,8 @@ test('a set with an unknown label is refused and leaves nothing behind', () => {
     assert.ok(index.find(labels) < 0);
   }
   assert.strictEqual(index.rowCount, 1);
-  assert.deepStrictEqual(
-    index.dictionaries.map(dictionary => dictionary.values.slice(1)),
-    [['1'], ['2']],
-  );
+  const shown = index.dictionaries.map(dictionary => dictionary.values.slice(1));
+  assert.deepStrictEqual(shown, [['1'], ['2']]);
 });
 
 test('labels are found under odd names, inherited, and where a name is given twice', () => {

@@ -112,16 +112,6 @@ describe('opening a spool', () => {
     },
   );
 
-  it('a new spool of a thread has the same', onlyPosix, async t => {
-    const { directory, modules } = await openInThread(t);
-    assert.equal(path.dirname(directory), place);
-    assert.ok(path.basename(directory).startsWith(PREFIX));
-    assert.equal(modeOf(directory), 0o700);
-    assert.deepEqual(fs.readdirSync(directory), ['lock']);
-    assert.deepEqual(fs.readdirSync(place), [path.basename(directory)]);
-    assert.ok(modules.some(file => file.includes('proper-lockfile')));
-  });
-
   it('a new spool uses the next place if a directory cannot be created in the first', async t => {
     const file = path.join(place, 'file');
     fs.writeFileSync(file, '');
@@ -134,24 +124,17 @@ describe('opening a spool', () => {
     assert.equal(path.dirname(inThread.directory), last);
   });
 
-  it('a new spool uses the directory for temporary files if none is given', onlyPosix, async t => {
-    const { directory } = await startOwner(t, 'in-place', { directory: undefined, fallbacks: undefined });
-    assert.equal(path.dirname(directory), place);
-  });
-
   it('opening a spool rejects with every failure if no place is usable', async () => {
     const file = path.join(place, 'file');
     fs.writeFileSync(file, '');
     const missing = path.join(place, 'missing');
     await assert.rejects(Spool.open({ directory: file, fallbacks: [missing, missing] }), ({ message }) => {
       const reasons = [...message.matchAll(/(E[A-Z]+): .*? '([^']+)'/g)];
-      assert.deepEqual(
-        reasons.map(([, code, tried]) => [code, tried.startsWith(`${place}/missing`)]),
-        [
-          ['ENOTDIR', false],
-          ['ENOENT', true],
-        ],
-      );
+      const shown = reasons.map(([, code, tried]) => [code, tried.startsWith(`${place}/missing`)]);
+      assert.deepEqual(shown, [
+        ['ENOTDIR', false],
+        ['ENOENT', true],
+      ]);
       return true;
     });
   });
@@ -170,10 +153,8 @@ describe('the application that holds a spool', () => {
     const before = traces();
     const { modules } = await openInThread(t);
     const held = traces();
-    assert.ok(
-      modules.some(file => file.includes('signal-exit')),
-      'the thread has loaded what hooks signals',
-    );
+    const holds = modules.some(file => file.includes('signal-exit'));
+    assert.ok(holds, 'the thread has loaded what hooks signals');
     assert.deepEqual(held.listeners.SIGTERM, before.listeners.SIGTERM);
     assert.deepEqual(held.listeners.exit, before.listeners.exit);
     assert.equal(held.emit, before.emit);
@@ -292,13 +273,6 @@ describe('holding a spool', { timeout: 2 * MINUTE }, () => {
     assert.deepEqual(spool.columnsOfWorker(1), [name]);
     assert.equal(onLost.mock.callCount(), 0);
   });
-
-  it('a spool does not take a link to its directory for its own', onlyPosix, async t => {
-    const spool = await open(t);
-    fs.renameSync(spool.directory, path.join(place, 'moved'));
-    fs.symlinkSync(path.join(place, 'moved'), spool.directory);
-    assert.equal(spool.isPresent(), false);
-  });
 });
 
 describe('taking over from a thread that has ended', () => {
@@ -316,14 +290,6 @@ describe('taking over from a thread that has ended', () => {
     assert.match(lost, /ENOENT/);
   });
 
-  it('aggregation in place takes over the directory of a thread, too', async t => {
-    const first = await openInThread(t);
-    await first.thread.terminate();
-    const second = await open(t, { adopt: first.directory });
-    assert.equal(second.directory, first.directory);
-    assert.deepEqual(fs.readdirSync(second.directory), ['lock']);
-  });
-
   it('a thread that replaces another one creates a directory if the old one is gone', async t => {
     const another = await open(t);
     await another.close();
@@ -334,35 +300,6 @@ describe('taking over from a thread that has ended', () => {
 });
 
 describe('files of a spool', () => {
-  it('a file is read into memory that typed arrays can be laid over', async t => {
-    const spool = await open(t);
-    const numbers = new Float64Array([1 / 3, 2 / 3]); // few, as small buffers come from a pool;
-    fs.writeFileSync(path.join(spool.directory, 'numbers'), numbers);
-    const bytes = spool.read('numbers');
-    assert.equal(bytes.byteOffset, 0);
-    assert.equal(bytes.buffer.byteLength, numbers.byteLength);
-    assert.deepEqual(new Float64Array(bytes.buffer), numbers);
-  });
-
-  it('an empty file is read as no bytes', async t => {
-    const spool = await open(t);
-    fs.writeFileSync(path.join(spool.directory, 'empty'), '');
-    assert.equal(spool.read('empty').length, 0);
-  });
-
-  it('only regular files are read', onlyPosix, async t => {
-    const spool = await open(t);
-    const pathOf = name => path.join(spool.directory, name);
-    fs.writeFileSync(pathOf('file'), '');
-    fs.symlinkSync(pathOf('file'), pathOf('link'));
-    fs.mkdirSync(pathOf('folder'));
-    execFileSync('mkfifo', [pathOf('fifo')]);
-    assert.throws(() => spool.read('link'), { code: 'ELOOP' });
-    assert.throws(() => spool.read('folder'), { code: 'EINVAL' });
-    assert.throws(() => spool.read('fifo'), { code: 'EINVAL' });
-    assert.throws(() => spool.readIfPresent('link'), { code: 'ELOOP' });
-  });
-
   it('a file that is larger than the limit is not read', onlyPosix, async t => {
     const spool = await open(t);
     const name = columnsName(1, 1);
@@ -427,22 +364,6 @@ describe('files of a spool', () => {
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
-  it('a part of a file is read from where it is, as far as the file goes', async t => {
-    const spool = await open(t);
-    spool.writeAtomically('file', Buffer.from('0123456789'));
-    assert.equal(spool.readRange('file', 2, 5).toString(), '234');
-    assert.equal(spool.readRange('file', 8, 20).toString(), '89');
-    assert.equal(spool.readRange('file', 15, 20).length, 0);
-  });
-
-  it('a missing file is distinguished from an unreadable one', async t => {
-    const spool = await open(t);
-    assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
-    assert.equal(spool.readIfPresent('missing'), undefined);
-    spool.writeAtomically('retired.snap', Buffer.from('totals'));
-    assert.equal(spool.readIfPresent('retired.snap').toString(), 'totals');
-  });
-
   it('a spool touches nothing outside its directory', async t => {
     const spool = await open(t);
     const outside = path.join(place, 'outside');
@@ -454,15 +375,6 @@ describe('files of a spool', () => {
       assert.throws(() => spool.writeAtomically(name, Buffer.alloc(0)), { code: 'EINVAL' });
     }
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
-  });
-
-  it('a file can be removed twice', async t => {
-    const spool = await open(t);
-    const name = columnsName(1, 1);
-    fs.writeFileSync(path.join(spool.directory, name), '');
-    spool.unlink(name);
-    assert.equal(fs.existsSync(path.join(spool.directory, name)), false);
-    spool.unlink(name);
   });
 
   it('the columns of one worker are listed by request, those that nobody has asked for last', async t => {
@@ -534,13 +446,6 @@ describe('files of a spool', () => {
 });
 
 describe('closing a spool', () => {
-  it('a spool that is closed in a thread leaves nothing', async t => {
-    const { directory, tell } = await openInThread(t);
-    fs.writeFileSync(path.join(directory, columnsName(1, 1)), '');
-    await tell('close');
-    assert.deepEqual(fs.readdirSync(place), []);
-  });
-
   it('a spool that is closed in place leaves nothing, and can be closed again', async t => {
     const spool = await open(t);
     fs.writeFileSync(path.join(spool.directory, columnsName(1, 1)), '');
@@ -651,13 +556,6 @@ describe('removing from an exit handler', () => {
     });
   }
 
-  it('an exit handler removes a directory and the lock of a thread that still runs', async t => {
-    const { directory } = await openInThread(t);
-    fs.writeFileSync(path.join(directory, columnsName(1, 1)), '');
-    Spool.removeSync(directory);
-    assert.deepEqual(fs.readdirSync(place), []);
-  });
-
   it('an exit handler removes only a directory named like ours, and never throws', onlyPosix, async () => {
     const [foreign, target] = [path.join(place, 'foreign'), path.join(place, 'target')];
     const [link, file] = [spoolName(), spoolName()].map(name => path.join(place, name));
@@ -703,12 +601,6 @@ describe('sweeping', () => {
     const spool = await open(t, { directory: first, fallbacks: [file, path.join(first, 'missing'), place] });
     assert.equal(path.dirname(spool.directory), first);
     assert.deepEqual(await spool.swept, [left]);
-  });
-
-  it('a sweep does not remove its own directory', async t => {
-    const spool = await open(t, { now: inMinutes(2) });
-    assert.deepEqual(await spool.swept, []);
-    assert.ok(spool.isPresent());
   });
 
   it('a sweep removes a directory whose lock is gone', async t => {

@@ -218,8 +218,6 @@ it('rows that end in threads of workers are in the sum of a cluster until nobody
   ];
   const pages = JSON.parse(stdout).map(sorted);
   // Two pages after each step.
-  assert.deepEqual(
-    pages,
-    expectedPages.flatMap(page => [page, page]),
-  );
+  const wanted = expectedPages.flatMap(page => [page, page]);
+  assert.deepEqual(pages, wanted);
 });

@@ -396,13 +396,11 @@ describe('unusual threads', () => {
     const [one, other] = [1, 2].map(() => new HookRequests(message => sent.push(message)));
     t.after(() => [one, other].forEach(requests => requests.end()));
     for (const requests of [one, other]) requests.collect('jobs_total');
-    assert.deepEqual(
-      sent.map(({ request }) => [one.isCurrent(request), other.isCurrent(request)]),
-      [
-        [true, false],
-        [false, true],
-      ],
-    );
+    const shown = sent.map(({ request }) => [one.isCurrent(request), other.isCurrent(request)]);
+    assert.deepEqual(shown, [
+      [true, false],
+      [false, true],
+    ]);
   });
 
   it('a thread is shown when it has published all; one that joins again with its former numbers until then', async () => {

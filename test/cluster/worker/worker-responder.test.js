@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { it } = require('node:test');
+const { setImmediate: turn } = require('node:timers/promises');
 const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
@@ -12,6 +13,24 @@ const { fromBase64 } = require('../../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../../lib/store/cluster-store');
 const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
 const { WELCOME, REQUEST, LAST } = require('../../../lib/cluster/wire/messages');
+
+/** A worker with a counter, what it has sent to its primary, and its answer to a request. */
+function makeResponder() {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  const sent = [];
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
+  const responder = new WorkerResponder(link, () => [registry]);
+  const answer = async (requestId, directory, more) => {
+    responder.receive({ type: REQUEST, requestId, directory, checkpointInterval: 0, ...more });
+    const find = () => sent.find(message => message.requestId === requestId);
+    while (find() === undefined) await turn();
+    return find();
+  };
+  return { counter, sent, responder, answer };
+}
+
+const logsIn = directory => fs.readdirSync(directory).filter(name => name.endsWith('.log'));
 
 it("a program that has replaced process.send() gets no error in its 'message' event", async t => {
   const { connected, send } = process;
@@ -24,7 +43,7 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
   const fields = { directory: '' };
   responder.receive({ type: WELCOME, ...fields });
   responder.receive({ type: REQUEST, requestId: 1, ...fields });
-  await new Promise(resolve => setImmediate(resolve));
+  await turn();
   await responder.handOver(1000);
   responder.writeLast();
   assert.ok(failing.mock.callCount() >= 3);
@@ -33,7 +52,7 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
   const calls = failing.mock.callCount();
   broken.receive({ type: REQUEST, requestId: 1, ...fields });
   broken.receive({ type: REQUEST, requestId: 2 });
-  while (failing.mock.callCount() < calls + 2) await new Promise(resolve => setImmediate(resolve));
+  while (failing.mock.callCount() < calls + 2) await turn();
 });
 
 it('there are checkpoints if there is a directory, and none without', async t => {
@@ -41,11 +60,7 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   const registry = new Registry();
   const counter = new Counter({ name: 'done_total', help: 'h', registers: [registry] });
   const sent = [];
-  const link = {
-    id: 1,
-    isConnected: () => true,
-    send: message => sent.push(message.type),
-  };
+  const link = { id: 1, isConnected: () => true, send: message => sent.push(message.type) };
   const writers = [makePlace(t), ''].map(directory => {
     const responder = new WorkerResponder(link, () => [registry]);
     responder.receive({ type: WELCOME, directory, checkpointInterval: 100 });
@@ -55,7 +70,7 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   while (!fs.readdirSync(directory).some(name => name.endsWith('.columns'))) {
     counter.inc();
     t.mock.timers.tick(100);
-    await new Promise(resolve => setImmediate(resolve));
+    await turn();
   }
   assert.deepEqual(sent, []);
   responder.writeLast();
@@ -81,15 +96,11 @@ it('a request is ignored if no file can be named by its id', t => {
 
 it('a checkpoint replaces the one before, and the log it needs, and has time after an answer', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const registry = new Registry();
-  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
-  const sent = [];
-  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
-  const responder = new WorkerResponder(link, () => [registry]);
+  const { counter, responder, answer } = makeResponder();
   const directory = makePlace(t);
   const files = () => fs.readdirSync(directory).sort();
   const until = async condition => {
-    while (!condition()) await new Promise(resolve => setImmediate(resolve));
+    while (!condition()) await turn();
   };
   responder.receive({ type: WELCOME, directory, checkpointInterval: 1000 });
   let before = [];
@@ -102,34 +113,25 @@ it('a checkpoint replaces the one before, and the log it needs, and has time aft
   }
   counter.inc({ a: 'answered' });
   t.mock.timers.tick(999);
-  responder.receive({ type: REQUEST, requestId: 7, directory, checkpointInterval: 1000 });
-  await until(() => sent.some(({ file }) => file !== undefined));
+  assert.notEqual((await answer(7, directory, { checkpointInterval: 1000 })).file, undefined);
   const answered = files();
   assert.equal(answered.length, 3);
   t.mock.timers.tick(999);
-  await new Promise(resolve => setImmediate(resolve));
+  await turn();
   assert.deepEqual(files(), answered, 'the answer has just been written');
   const badLog = before[0].slice(3, -4);
-  responder.receive({ type: REQUEST, requestId: 8, directory, badLog, checkpointInterval: 1000 });
-  await until(() => sent.filter(({ file }) => file !== undefined).length === 2);
+  assert.notEqual((await answer(8, directory, { badLog, checkpointInterval: 1000 })).file, undefined);
   assert.equal(files().includes(before[0]), false, 'another log has begun');
-  assert.equal(files().filter(name => name.endsWith('.log')).length, 1);
+  assert.equal(logsIn(directory).length, 1);
 });
 
 it('the last numbers over IPC are complete for a thread that has nothing, after its welcome', async () => {
-  const registry = new Registry();
-  const counter = new Counter({ name: 'c_total', help: 'h', labelNames: ['a'], registers: [registry] });
+  const { counter, sent, responder, answer } = makeResponder();
   for (let a = 0; a < 20_000; a++) counter.inc({ a });
-  const sent = [];
-  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
-  const responder = new WorkerResponder(link, () => [registry]);
   const applyTo = (store, { source }) => store.apply(1, fromBase64(source));
   const store = new ClusterStore();
   for (const requestId of [1, 2]) {
-    const known = store.worker(1)?.position;
-    responder.receive({ type: REQUEST, requestId, directory: '', known });
-    while (sent.at(-1)?.requestId !== requestId) await new Promise(resolve => setImmediate(resolve));
-    applyTo(store, sent.at(-1));
+    applyTo(store, await answer(requestId, '', { known: store.worker(1)?.position }));
   }
   counter.inc({ a: 7 });
   responder.writeLast();
@@ -139,70 +141,44 @@ it('the last numbers over IPC are complete for a thread that has nothing, after 
   responder.writeLast();
   const next = new ClusterStore();
   applyTo(next, sent.at(-1));
-  assert.match(textOf(next), /^c_total\{a="7"\} 2$/m);
+  assert.match(textOf(next), /^c\{a="7"\} 2$/m);
 });
 
 it('a log that somebody has removed is written anew', async t => {
-  const registry = new Registry();
-  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
-  const sent = [];
-  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
-  const responder = new WorkerResponder(link, () => [registry]);
+  const { counter, answer } = makeResponder();
   const directory = makePlace(t);
-  const logs = () => fs.readdirSync(directory).filter(name => name.endsWith('.log'));
-  const answer = async requestId => {
-    counter.inc({ a: requestId });
-    responder.receive({ type: REQUEST, requestId, directory, checkpointInterval: 0 });
-    const find = () => sent.find(message => message.requestId === requestId);
-    while (find() === undefined) await new Promise(resolve => setImmediate(resolve));
-    return find();
-  };
-  assert.notEqual((await answer(1)).file, undefined);
-  const [first] = logs();
-  fs.rmSync(path.join(directory, first));
-  assert.equal((await answer(2)).reason, 'ENOENT');
-  assert.notEqual((await answer(3)).file, undefined);
-  assert.equal(logs().length, 1);
+  counter.inc({ a: 1 });
+  assert.notEqual((await answer(1, directory)).file, undefined);
+  fs.rmSync(path.join(directory, logsIn(directory)[0]));
+  counter.inc({ a: 2 });
+  assert.equal((await answer(2, directory)).reason, 'ENOENT');
+  counter.inc({ a: 3 });
+  assert.notEqual((await answer(3, directory)).file, undefined);
+  assert.equal(logsIn(directory).length, 1);
 });
 
 it('after an answer in a message, the file of the log goes on', async t => {
-  const registry = new Registry();
-  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
-  const sent = [];
-  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
-  const responder = new WorkerResponder(link, () => [registry]);
+  const { counter, answer } = makeResponder();
   const directory = makePlace(t);
   for (const [i, place] of [directory, '', directory, '', directory].entries()) {
     counter.inc({ a: i });
-    responder.receive({ type: REQUEST, requestId: i + 1, directory: place, checkpointInterval: 0 });
-    while (!sent.some(({ requestId }) => requestId === i + 1))
-      await new Promise(resolve => setImmediate(resolve));
-    const { file, reason } = sent.at(-1);
+    const { file, reason } = await answer(i + 1, place);
     assert.equal(file === undefined, place === '', reason);
   }
-  assert.equal(fs.readdirSync(directory).filter(name => name.endsWith('.log')).length, 1);
+  assert.equal(logsIn(directory).length, 1);
 });
 
 it('in a directory to which its files were moved, a worker begins another log, and leaves the one before', async t => {
-  const registry = new Registry();
-  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
-  const sent = [];
-  const link = { id: 1, isConnected: () => true, send: message => sent.push(message) };
-  const responder = new WorkerResponder(link, () => [registry]);
+  const { counter, answer } = makeResponder();
   const place = makePlace(t);
   const [first, second] = ['first', 'second'].map(name => path.join(place, name));
-  const answer = async (requestId, directory) => {
-    counter.inc({ a: requestId });
-    responder.receive({ type: REQUEST, requestId, directory, checkpointInterval: 0 });
-    while (!sent.some(message => message.requestId === requestId))
-      await new Promise(resolve => setImmediate(resolve));
-    assert.equal(sent.at(-1).reason, undefined);
-  };
   fs.mkdirSync(first);
-  await answer(1, first);
+  counter.inc({ a: 1 });
+  assert.equal((await answer(1, first)).reason, undefined);
   fs.renameSync(first, second);
   const before = fs.readdirSync(second);
-  await answer(2, second);
+  counter.inc({ a: 2 });
+  assert.equal((await answer(2, second)).reason, undefined);
   const after = fs.readdirSync(second);
   for (const name of before) assert.ok(after.includes(name), name);
   assert.equal(after.length, 4);
