@@ -70,15 +70,13 @@ describe('the protobuf format', () => {
     histogram.observe({ value: 3, exemplarLabels: { trace: '2' } });
     summary.observe(4);
     const families = familiesOf(await registry.metrics());
-    assert.deepEqual(
-      families.map(({ name, help, type }) => [name, help, type]),
-      [
-        ['c_total', 'h', 'COUNTER'],
-        ['g', 'h', 'GAUGE'],
-        ['h', 'h', 'HISTOGRAM'],
-        ['s', 'h', 'SUMMARY'],
-      ],
-    );
+    const shown = families.map(({ name, help, type }) => [name, help, type]);
+    assert.deepEqual(shown, [
+      ['c_total', 'h', 'COUNTER'],
+      ['g', 'h', 'GAUGE'],
+      ['h', 'h', 'HISTOGRAM'],
+      ['s', 'h', 'SUMMARY'],
+    ]);
     const [[c], [g], [h], [s]] = families.map(({ metric }) => metric);
     const times = [c.counter.exemplar, h.histogram.bucket[1].exemplar].map(({ timestamp }) => timestamp);
     const starts = [c.counter.start, h.histogram.start, s.summary.start];
@@ -158,10 +156,8 @@ describe('the protobuf format', () => {
     ]);
     const aggregated = AggregatorRegistry.aggregate(lists, CONTENT_TYPE);
     const bucket = familiesOf(await aggregated.metrics()).find(({ name }) => name === 'h_bucket');
-    assert.deepEqual(
-      bucket.metric.map(({ untyped }) => untyped.value),
-      [1.5, 1.5],
-    );
+    const shown = bucket.metric.map(({ untyped }) => untyped.value);
+    assert.deepEqual(shown, [1.5, 1.5]);
     const [histogram] = nativeFamily([{}], { bucketsAt: undefined, pageOf: () => [2.5, 1] });
     assert.deepEqual([histogram.count, histogram.countFloat], [2, 2.5]);
     for (const count of [-1, NaN, Infinity, 2 ** 64]) {
@@ -236,10 +232,8 @@ describe('native histograms in the protobuf format', () => {
         bucketsOf(negative.negativeSpan, negative.negativeDelta),
       ]) {
         const populated = buckets.filter(([, count]) => count > 0);
-        assert.deepEqual(
-          populated,
-          indices.map((index, i) => [index, counts[i]]),
-        );
+        const expected = indices.map((index, i) => [index, counts[i]]);
+        assert.deepEqual(populated, expected);
       }
     }
   });

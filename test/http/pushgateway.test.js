@@ -336,10 +336,8 @@ it('the metrics of a cluster are pushed for an AggregatorRegistry', LIMITS, asyn
     await new client.Pushgateway(url, aggregator).push({ jobName: 'j' });
   }, server.url);
   const [plain, gzipped, second] = server.requests;
-  assert.deepStrictEqual(
-    server.requests.map(request => request.method),
-    ['PUT', 'POST', 'PUT'],
-  );
+  const methods = server.requests.map(request => request.method);
+  assert.deepStrictEqual(methods, ['PUT', 'POST', 'PUT']);
   for (const text of [plain.body, gunzipSync(gzipped.body), second.body].map(String)) {
     assert.match(text, /^work_total 3$/m);
     assert.doesNotMatch(text, /of_the_primary/);

@@ -336,10 +336,8 @@ describe('maxIdleSeconds: what never leaves', () => {
     assert.ok(defaults.length > 10);
     await clock.move(10 * LATEST);
     assert.equal(metric.seriesCount, 1);
-    assert.deepEqual(
-      defaults.filter(({ seriesCount, expiredCount }) => seriesCount === 0 || expiredCount > 0),
-      [],
-    );
+    const shown = defaults.filter(({ seriesCount, expiredCount }) => seriesCount === 0 || expiredCount > 0);
+    assert.deepEqual(shown, []);
   });
 
   /** @type {Record<string, (registry: any) => any>} */
@@ -483,10 +481,8 @@ describe('maxIdleSeconds as an option', () => {
     assert.deepEqual(counts(), [1, 0, 1, 1, 0, 1, 1]);
     await clock.move(4 * LATEST);
     assert.deepEqual(counts(), [1, 0, 0, 1, 0, 1, 1]);
-    assert.deepEqual(
-      metrics.map(({ expiredCount }) => expiredCount),
-      [0, 1, 1, 0, 1, 0, 0],
-    );
+    const expiredCounts = metrics.map(({ expiredCount }) => expiredCount);
+    assert.deepEqual(expiredCounts, [0, 1, 1, 0, 1, 0, 0]);
   });
 
   it('AggregatorRegistry and WorkerRegistry take it for metrics of their own', async t => {

@@ -82,10 +82,8 @@ describe('example/kubernetes', () => {
         .parseAllDocuments(text)
         .map(document => document.toJS());
     };
-    assert.deepStrictEqual(
-      kindsOf('operator').map(({ kind }) => kind),
-      ['Service', 'Deployment', 'PodMonitor', 'PrometheusRule'],
-    );
+    const kinds = kindsOf('operator').map(({ kind }) => kind);
+    assert.deepStrictEqual(kinds, ['Service', 'Deployment', 'PodMonitor', 'PrometheusRule']);
     const [, deployment] = kindsOf('annotations');
     assert.deepStrictEqual(deployment.spec.template.metadata.annotations, annotations());
     assert.strictEqual(deployment.spec.template.spec.containers[0].image, 'registry.example.com/shop:1.0.0');
@@ -112,15 +110,11 @@ describe('example/kubernetes', () => {
     const { PORT, METRICS_PORT, PROM_CLIENT_CLUSTER_DIRECTORY } = environment();
     assert.deepStrictEqual(ports, { http: Number(PORT), metrics: Number(METRICS_PORT) });
     // The metrics are not behind the Service.
-    assert.deepStrictEqual(
-      kubernetes('base/service.yml').spec.ports.map(({ targetPort }) => targetPort),
-      ['http'],
-    );
+    const targetPorts = kubernetes('base/service.yml').spec.ports.map(({ targetPort }) => targetPort);
+    assert.deepStrictEqual(targetPorts, ['http']);
     const monitor = kubernetes('operator/pod-monitor.yml').spec;
-    assert.deepStrictEqual(
-      monitor.podMetricsEndpoints.map(({ port }) => port),
-      ['metrics'],
-    );
+    const shown = monitor.podMetricsEndpoints.map(({ port }) => port);
+    assert.deepStrictEqual(shown, ['metrics']);
     // The rules select this job.
     assert.strictEqual(labels[monitor.jobLabel], 'shop');
     assert.strictEqual(annotations()['prometheus.io/port'], METRICS_PORT);

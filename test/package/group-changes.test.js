@@ -49,15 +49,11 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     leader.wake();
     await watch.settled();
     await watch.exact(5);
-    assert.deepEqual(
-      fs.readdirSync(group.directory).filter(name => name.startsWith('g')),
-      generations,
-    );
+    const found = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
+    assert.deepEqual(found, generations);
     const states = await Promise.all([leader, others[1]].map(member => member.do('state')));
-    assert.deepEqual(
-      states.map(({ group: { isLeader } }) => isLeader),
-      [false, true],
-    );
+    const shown = states.map(({ group: { isLeader } }) => isLeader);
+    assert.deepEqual(shown, [false, true]);
     assert.equal(`g${states[0].group.generation}`, generations[0]);
     // It still knows how to end.
     await leader.end('SIGTERM');

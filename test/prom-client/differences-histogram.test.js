@@ -42,10 +42,8 @@ for (const { title, buckets, observed, counts, sum } of BOUNDS) {
     lines.push(`h_sum ${sum}`, `h_count ${observed.length}`);
     assert.deepStrictEqual(await samplesOf(registry), lines);
     const bounds = (await histogram.get()).values.flatMap(({ labels }) => labels.le ?? []);
-    assert.deepStrictEqual(
-      bounds,
-      pairs.map(([le]) => (le === '+Inf' ? le : Number(le))),
-    );
+    const expected = pairs.map(([le]) => (le === '+Inf' ? le : Number(le)));
+    assert.deepStrictEqual(bounds, expected);
     assert.deepStrictEqual(buckets, given);
   });
 }

@@ -91,8 +91,6 @@ test('values of a custom metric object are printed as numbers, or as Nan', async
   const values = given.map((value, index) => ({ value, labels: { i: index } }));
   registry.registerMetric({ name: 'm', get: () => ({ name: 'm', help: 'm', type: 'gauge', values }) });
   const printed = (await registry.metrics()).split('\n').slice(2, -1);
-  assert.deepStrictEqual(
-    printed.map(line => line.split(' ')[1]),
-    ['12', 'Nan', 'Nan', 'Nan', '1', 'Nan', '+Inf', '-Inf'],
-  );
+  const shown = printed.map(line => line.split(' ')[1]);
+  assert.deepStrictEqual(shown, ['12', 'Nan', 'Nan', 'Nan', '1', 'Nan', '+Inf', '-Inf']);
 });

@@ -125,10 +125,9 @@ describe('default metrics compared with prom-client', () => {
         const [samples, expected] = await Promise.all(
           [ours, theirs].map(registry => samplesOf(registry, `app_${name}`)),
         );
-        assert.deepStrictEqual(
-          samples.map(({ labels }) => labels),
-          expected.map(({ labels }) => labels),
-        );
+        const shown = samples.map(({ labels }) => labels);
+        const wanted = expected.map(({ labels }) => labels);
+        assert.deepStrictEqual(shown, wanted);
         const isNear = ({ value }, i) =>
           Math.abs(value - expected[i].value) <= tolerance * Math.max(value, expected[i].value);
         if (samples.every(isNear)) break;
@@ -173,10 +172,8 @@ for (const family of promClient.collectDefaultMetrics.metricsList) {
     for (const registry of [new Registry(), Registry.globalRegistry]) {
       const group = registry === Registry.globalRegistry ? own() : own(registry);
       assert.deepStrictEqual(outlineOf(registry), outlineOf(expected));
-      assert.deepStrictEqual(
-        (await registry.getMetricsAsJSON()).map(({ name }) => name),
-        own.metricNames,
-      );
+      const names = (await registry.getMetricsAsJSON()).map(({ name }) => name);
+      assert.deepStrictEqual(names, own.metricNames);
       group.remove();
       assert.deepStrictEqual(registry.getMetricsAsArray(), []);
     }

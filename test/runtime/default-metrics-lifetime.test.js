@@ -7,8 +7,7 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setImmediate: loopTurn } = require('node:timers/promises');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
-const { Registry } = require('../../lib/registry/registry');
-const { Gauge } = require('../../lib/metric/gauge');
+const { Gauge, Registry } = require('../..');
 const { collectGarbage, watchRunning } = require('./fixtures/default-metrics-runtime');
 const { Program } = require('../fixtures/program');
 
@@ -54,10 +53,8 @@ describe('the function that stops default metrics', () => {
     const order = register.getMetricsAsArray().map(({ name }) => name);
     const stop = collectDefaultMetrics({ register, labels: { run: 2 } });
     assertRunning(running, 1);
-    assert.deepStrictEqual(
-      register.getMetricsAsArray().map(({ name }) => name),
-      order,
-    );
+    const names = register.getMetricsAsArray().map(({ name }) => name);
+    assert.deepStrictEqual(names, order);
     const text = await register.metrics();
     stop();
     assert.match(text, /^process_start_time_seconds\{run="2"\}/m);

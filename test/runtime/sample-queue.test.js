@@ -34,10 +34,8 @@ describe('sampleLater()', () => {
     const { ran, sample } = prepare(t);
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
     await Promise.all(names.map(name => sampleLater(sample(name, name === 'g' ? 3 : 0.1))));
-    assert.deepStrictEqual(
-      ran.map(([name]) => name),
-      names,
-    );
+    const shown = ran.map(([name]) => name);
+    assert.deepStrictEqual(shown, names);
     const turns = ran.map(([, turn]) => turn);
     const [first, second, third] = new Set(turns);
     assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);

@@ -45,10 +45,8 @@ describe('example/concurrency', () => {
       for (let i = 1; i < left.length; i++) assert.ok(left[i] <= left[i - 1], output);
 
       const rows = limitRowsOf(output);
-      assert.deepStrictEqual(
-        rows.map(({ limit }) => limit),
-        [1, 4, 16],
-      );
+      const limits = rows.map(({ limit }) => limit);
+      assert.deepStrictEqual(limits, [1, 4, 16]);
       for (const row of rows) {
         assert.ok(row.throughput > 0 && row.queued >= 0, output);
         assert.ok(row.gcShare >= 0 && row.gcShare <= 100, output);
@@ -86,10 +84,8 @@ describe('example/heap-sizing', () => {
       assert.ok(left[1] <= left[0] && left[2] <= '0:02', output);
 
       const rows = settingRowsOf(output);
-      assert.deepStrictEqual(
-        rows.map(({ size }) => size),
-        ['default', '2', '32'],
-      );
+      const sizes = rows.map(({ size }) => size);
+      assert.deepStrictEqual(sizes, ['default', '2', '32']);
       for (const row of rows) {
         assert.ok(row.throughput > 0, output);
         assert.ok(row.minor >= 0 && row.minor <= row.share + 0.11 && row.share <= 100, output);

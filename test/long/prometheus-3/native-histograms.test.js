@@ -227,11 +227,8 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
         );
       for (const name of ['native_seconds', 'classic_seconds']) {
         const found = await prometheus.query(asked(name));
-        assert.deepEqual(
-          found.map(({ labels, value }) => [labels, Number.isFinite(value)]),
-          [[{ path: '/' }, true]],
-          asked(name),
-        );
+        const shown = found.map(({ labels, value }) => [labels, Number.isFinite(value)]);
+        assert.deepEqual(shown, [[{ path: '/' }, true]], asked(name));
       }
     }
   });
@@ -276,10 +273,8 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
       for (const { values } of result) assert.equal(values[0][1], '0', name);
     }
     const { result } = await prometheus.ask('query', { query: `native_seconds${born}[1h]` });
-    assert.deepEqual(
-      result[0].histograms.slice(0, 2).map(([, { count }]) => count),
-      ['0', '1'],
-    );
+    const shown = result[0].histograms.slice(0, 2).map(([, { count }]) => count);
+    assert.deepEqual(shown, ['0', '1']);
   });
 });
 
