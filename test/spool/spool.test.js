@@ -300,6 +300,16 @@ describe('taking over from a thread that has ended', () => {
 });
 
 describe('files of a spool', () => {
+  it('a file is read into memory that typed arrays can be laid over', async t => {
+    const spool = await open(t);
+    const numbers = new Float64Array([1 / 3, 2 / 3]); // few, as small buffers come from a pool;
+    fs.writeFileSync(path.join(spool.directory, 'numbers'), numbers);
+    const bytes = spool.read('numbers');
+    assert.equal(bytes.byteOffset, 0);
+    assert.equal(bytes.buffer.byteLength, numbers.byteLength);
+    assert.deepEqual(new Float64Array(bytes.buffer), numbers);
+  });
+
   it('a file that is larger than the limit is not read', onlyPosix, async t => {
     const spool = await open(t);
     const name = columnsName(1, 1);
@@ -362,6 +372,14 @@ describe('files of a spool', () => {
       }
     }
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it('a part of a file is read from where it is, as far as the file goes', async t => {
+    const spool = await open(t);
+    spool.writeAtomically('file', Buffer.from('0123456789'));
+    assert.equal(spool.readRange('file', 2, 5).toString(), '234');
+    assert.equal(spool.readRange('file', 8, 20).toString(), '89');
+    assert.equal(spool.readRange('file', 15, 20).length, 0);
   });
 
   it('a spool touches nothing outside its directory', async t => {

@@ -108,6 +108,43 @@ describe('the change detector of a worker', () => {
     );
   });
 
+  it('the change detector distinguishes small numbers, round numbers, and the same numbers in another order', async () => {
+    const registry = new client.Registry();
+    const gauge = new client.Gauge({ name: 'g', help: 'h', labelNames: ['place'], registers: [registry] });
+    const detector = new ChangeDetector();
+    const values = [0, 1, 2, 3, 4, 8, 0.5, 2 ** 31, 2 ** 32, 2 ** 53, 2 ** -1074, -1, -0, Infinity];
+    for (const first of values) {
+      for (const second of values) {
+        for (const third of values) {
+          gauge.set({ place: 0 }, first);
+          gauge.set({ place: 1 }, second);
+          gauge.set({ place: 2 }, third);
+          assert.ok(await detector.hasChanged([registry]), `${[first, second, third]}`);
+        }
+      }
+    }
+  });
+
+  it('the change detector distinguishes two default labels from one whose value looks like a second', async () => {
+    const registry = new client.Registry();
+    const detector = new ChangeDetector();
+    registry.setDefaultLabels({ a: '1\nb=2' });
+    await detector.hasChanged([registry]);
+    registry.setDefaultLabels({ a: '1', b: '2' });
+    assert.equal(await detector.hasChanged([registry]), true);
+  });
+
+  it('the change detector distinguishes summaries with the same sum and other quantiles', async () => {
+    const registry = new client.Registry();
+    const summary = new client.Summary({ name: 's', help: 'h', registers: [registry], percentiles: [0.9] });
+    const detector = new ChangeDetector();
+    for (const value of [1, 5]) summary.observe(value);
+    await detector.hasChanged([registry]);
+    summary.reset();
+    for (const value of [3, 3]) summary.observe(value);
+    assert.equal(await detector.hasChanged([registry]), true);
+  });
+
   it('the change detector reports one change after forget()', async () => {
     const registry = new client.Registry();
     new client.Counter({ name: 'c', help: 'h', registers: [registry] });
