@@ -329,12 +329,10 @@ function createTable(metric, width) {
   const limit = maxSeriesOf(metric);
   const maxIdle = maxIdleOf(metric);
   const onFull = () => debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
-  /** @type {[number?, (() => void)?]} */
-  const bounds = limit === Infinity ? [] : [limit, onFull];
   const table =
     maxIdle > 0 && labelNames.length > 0
-      ? expiringTable(metric, width, maxIdle, bounds)
-      : new SeriesTable(labelNames, width, ...bounds);
+      ? expiringTable(metric, width, maxIdle, limit, onFull)
+      : new SeriesTable(labelNames, width, limit, onFull);
   if (isLasting(metric.type)) table.starts = 0;
   return table;
 }
@@ -345,12 +343,13 @@ function createTable(metric, width) {
  * @param {any} metric
  * @param {number} width
  * @param {number} maxIdle seconds
- * @param {[number?, (() => void)?]} bounds
+ * @param {number} limit
+ * @param {() => void} onFull
  * @returns {SeriesTable}
  */
-function expiringTable(metric, width, maxIdle, bounds) {
+function expiringTable(metric, width, maxIdle, limit, onFull) {
   const { ExpiringTable } = require('../series/expiring-table');
-  const table = new ExpiringTable(metric.labelNames, width, maxIdle, ...bounds);
+  const table = new ExpiringTable(metric.labelNames, width, maxIdle, limit, onFull);
   Object.defineProperty(metric, EXPIRING, { value: table });
   return table;
 }
