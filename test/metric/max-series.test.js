@@ -237,9 +237,8 @@ describe('overflowCount', () => {
     assert.equal(metric.overflowCount, 1);
   });
 
-  it('overflowCount cannot be set, and is not among the keys of a metric', () => {
+  it('overflowCount is not among the keys of a metric', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
-    assert.throws(() => (metric.overflowCount = 5), TypeError);
     assert.ok(!Object.keys({ ...metric }).includes('overflowCount'));
   });
 });
