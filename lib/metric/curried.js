@@ -1,8 +1,7 @@
 'use strict';
 
 // What curry() of the four types returns: some labels are bound, its methods take the others. Its recording
-// methods are those of a child (children.js) whose series each call selects: the ids of the bound values are
-// kept, so only the other labels are looked up.
+// methods are those of a child (children.js) whose series each call selects.
 
 const { plainLabels } = require('../series/label-index');
 const { LabelDictionary, MISSING } = require('../series/label-dictionary');
@@ -27,9 +26,6 @@ const NO_VALUES = new LabelDictionary();
 
 /** Stands for the handle of a child: it must be bound for each call. */
 class SelectedSeries {
-  /** @type {import('../series/label-index').PartOfTuple | undefined} undefined while a bound value is new */
-  #part = undefined;
-
   /**
    * @param {Metric} metric
    * @param {Labels} bound
@@ -55,24 +51,13 @@ class SelectedSeries {
 
   /** Finds the row of the labels of the call, or creates it. */
   bind() {
-    const { table } = this;
-    let row = this.#find();
-    if (row < 0 || !table.isLive(row)) row = locate(this.metric, table, this.labels);
-    table.touch(row);
+    const { table, bound, given } = this;
+    let row = isDisjoint(given, bound) ? table.locate(mergedLabels(bound, given)) : -1;
+    // Not at first: to check names takes several times as long.
+    if (row === -1) row = locate(this.metric, table, this.labels);
     this.row = row;
-    this.page = table.pageOf(row);
-    this.offset = table.offsetOf(row);
-  }
-
-  /** @returns {number} the row; below 0 if it takes more than a look-up to tell */
-  #find() {
-    const { index } = this.table;
-    if (index === undefined) return -1;
-    if (this.#part?.index !== index) {
-      this.#part = index.partOf(this.bound);
-      if (this.#part === undefined) return -1;
-    }
-    return index.findRest(this.#part, this.given);
+    this.page = table.pageOf(this.row);
+    this.offset = table.offsetOf(this.row);
   }
 
   /** All labels of the call. */
@@ -88,6 +73,16 @@ class SelectedSeries {
   labelsOf(args) {
     return mergedLabels(this.bound, labelSetOf(this, args));
   }
+}
+
+/**
+ * @param {Labels} labels
+ * @param {Labels} others
+ * @returns {boolean} whether they have no name in common, and none that is inherited
+ */
+function isDisjoint(labels, others) {
+  for (const name in labels) if (Object.hasOwn(others, name) || !Object.hasOwn(labels, name)) return false;
+  return true;
 }
 
 /**

@@ -162,13 +162,13 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, creatorOf(this));
+    const { observe, startTimer } = closuresOf(this, tableOf(this), labels, childOf);
     return { observe, startTimer };
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
-   * knows some labels early, such as the method and route of a request.
+   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
+   * such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
@@ -176,7 +176,7 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`
    */
   curry(labels) {
-    return curried(this, labels, creatorOf(this));
+    return curried(this, labels, childOf);
   }
 
   /**
@@ -307,38 +307,6 @@ function childOf(histogram, handle) {
 
 /**
  * @param {Histogram} histogram
- * @returns {typeof childOf} of its children
- */
-function creatorOf(histogram) {
-  return stateOf(histogram).buckets === undefined ? childOf : nativeChildOf;
-}
-
-/**
- * @param {Histogram} histogram
- * @param {import('../series/series-handle').SeriesHandle} handle
- * @returns {ReturnType<typeof childOf>} of a native histogram
- */
-function nativeChildOf(histogram, handle) {
-  const { buckets, columnOf, table, exemplars } = stateOf(histogram);
-  const sumColumn = table.width - 1;
-  // A call less for each observation.
-  const isNativeOnly = sumColumn === 1;
-  return {
-    observe: value => {
-      if (!Number.isFinite(value)) throw notANumber(value);
-      if (handle.generation !== table.generation) bind(histogram, handle);
-      const { page, offset } = handle;
-      page[isNativeOnly ? offset : offset + columnOf(value)]++;
-      page[offset + sumColumn] += value;
-      buckets.add(handle.row, value);
-      if (exemplars !== undefined) exemplars.putTrace(handle.row, columnOf, value);
-    },
-    startTimer: () => histogram.startTimer(handle.labels),
-  };
-}
-
-/**
- * @param {Histogram} histogram
  * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number} value
  */
@@ -347,6 +315,7 @@ function observeChild(histogram, handle, value) {
   if (handle.generation !== handle.table.generation) bind(histogram, handle);
   const state = stateOf(histogram);
   count(state, handle.page, handle.offset, value);
+  if (state.buckets !== undefined) state.buckets.add(handle.row, value);
   state.exemplars?.putTrace(handle.row, state.columnOf, value);
 }
 

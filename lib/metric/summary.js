@@ -168,8 +168,8 @@ class Summary extends Metric {
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others, and look up only these: for code that
-   * knows some labels early, such as the method and route of a request.
+   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
+   * such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`

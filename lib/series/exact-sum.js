@@ -45,22 +45,4 @@ function rounded(sum, error) {
   return Number.isNaN(value) ? sum : value;
 }
 
-/**
- * Moves as much of the error into the sum as fits, so that the error of a long-lived pair stays small.
- *
- * @param {Float64Array} sums
- * @param {Float64Array} errors
- * @param {number} at
- */
-function normalise(sums, errors, at) {
-  const sum = sums[at] + errors[at];
-  if (!Number.isFinite(sum)) {
-    errors[at] = 0;
-    if (Number.isFinite(sums[at])) sums[at] = sum;
-    return;
-  }
-  errors[at] -= sum - sums[at];
-  sums[at] = sum;
-}
-
-module.exports = { addTo, roundingError, rounded, normalise };
+module.exports = { addTo, roundingError, rounded };

@@ -5,7 +5,8 @@
 
 const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
-const { FamilyQuantiles } = require('./family-quantiles');
+const { FamilyExtras } = require('./family-extras');
+const { mergedQuantiles } = require('./family-quantiles');
 const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
 const { oldestStarts } = require('./family-starts');
 const { settle } = require('./family-retired');
@@ -21,8 +22,12 @@ const { UNKNOWN } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
-const MAX_GROWTH_OF_UNION = 4;
-const SMALL_TABLE_CELLS = 2 ** 20;
+
+/**
+ * Only a hostile worker counts more. A page has twice the difference of two counts, which would be inexact:
+ * servers refuse a page whose counts differ.
+ */
+const MOST_OBSERVATIONS = 2 ** 52;
 
 /**
  * One metric of one worker in a scrape.
@@ -44,10 +49,9 @@ const SMALL_TABLE_CELLS = 2 ** 20;
 /** @typedef {[name: string, value: string | undefined]} Label undefined if the label set lacks it */
 
 /** @typedef {import('./row-map').RowMap} RowMap */
-/** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
-/** Loaded on first use: programs without native histograms do not need this file. */
-const bucketsClass = () => require('./family-buckets').FamilyBuckets;
+/** Programs without native histograms load nothing of them. */
+const natives = () => require('../series/merged-buckets');
 
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
@@ -62,24 +66,17 @@ class ClusterFamily {
   #starts = undefined;
   #scrape = 0;
   #mergedAt = 0;
-  #quantiles = new FamilyQuantiles();
-  #buckets;
-  #totals;
+  /** @type {FamilyExtras<any, any>} digests of summaries, or sparse buckets */
+  #extras = new FamilyExtras();
+  #totals = new FamilyTotals(this.#extras);
   #text = new CachedText();
-  #onLeftOut;
 
-  /**
-   * @param {import('../source/log-decoder').Definition} definition
-   * @param {(reason: string) => void} onLeftOut called for each source with label sets that are left out
-   */
-  constructor(definition, onLeftOut) {
+  /** @param {import('../source/log-decoder').Definition} definition */
+  constructor(definition) {
     this.definition = definition;
-    this.#onLeftOut = onLeftOut;
     this.rows = new FamilyRows();
     /** The layout of the last merge, with the marks of all sources. */
     this.layout = definition.layout;
-    this.#buckets = kindOf(this.layout).hasBuckets ? new (bucketsClass())() : undefined;
-    this.#totals = new FamilyTotals(this.#quantiles, this.#buckets);
   }
 
   get width() {
@@ -97,8 +94,7 @@ class ClusterFamily {
     this.sources = [];
     this.#hasRetired = false;
     this.#endings = [];
-    this.#quantiles.begin();
-    this.#buckets?.begin();
+    this.#extras.begin();
   }
 
   /** @param {Source} source */
@@ -136,16 +132,16 @@ class ClusterFamily {
     this.#mergedAt = this.#scrape;
     const totals = this.#totals;
     totals.begin(this.#scrape, this.rows.count, this.layout);
-    for (const source of this.sources) {
-      yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
-    }
-    for (const source of ended) yield* totals.addSum(source);
+    for (const source of [...this.sources, ...ended]) yield* totals.add(source, rule);
     if (rule !== 'sum') totals.finishRule(rule);
     else if (this.sources.length + ended.length > 1) yield* totals.round();
-    if (kindOf(this.layout).isComputed) {
-      yield* this.#quantiles.merge(totals.order, this.layout.marks, rule);
-    }
-    if (this.#buckets !== undefined) yield* this.#buckets.merge(totals.order, rule);
+    const { isComputed, hasBuckets } = kindOf(this.layout);
+    const { marks } = this.layout;
+    if (isComputed)
+      yield* this.#extras.merge(totals.order, `${rule} ${marks}`, digests =>
+        mergedQuantiles(digests, marks, rule),
+      );
+    if (hasBuckets) yield* this.#extras.merge(totals.order, rule, all => mergedBuckets(all, rule));
   }
 
   /** If more than half of the rows were not in the last scrape, drops these. */
@@ -167,7 +163,7 @@ class ClusterFamily {
     const { name, help, type } = this.definition;
     const { width, layout } = this;
     const { values } = this.#totals;
-    const { marker, isComputed, hasOwnNames } = kindOf(layout);
+    const { marker, isComputed, hasBuckets, hasOwnNames } = kindOf(layout);
     const named = hasOwnNames && this.rows.hasLabel(NAME_LABEL);
     const hidesMarker = marker !== undefined && this.rows.hasLabel(marker);
     /** @type {import('../exposition/text-format').Family['labels']} */
@@ -183,11 +179,11 @@ class ClusterFamily {
       labels,
       labelText: (row, marked) =>
         marked && hidesMarker ? labelsText(labels(row, true)) : this.rows.textOf(row),
-      quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
+      quantileValues: isComputed ? row => this.#extras.of(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
       exemplarAt: exemplarReader(this.sources, layout.marks, width),
-      bucketsAt: this.#buckets?.shown,
-      nativeExemplarsAt: this.#buckets && nativeExemplarReader(this.sources),
+      bucketsAt: hasBuckets ? row => this.#extras.of(row) ?? natives().NO_BUCKETS : undefined,
+      nativeExemplarsAt: hasBuckets ? nativeExemplarReader(this.sources) : undefined,
       starts: this,
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
@@ -209,7 +205,7 @@ class ClusterFamily {
    * @returns {import('../series/merged-buckets').Buckets | undefined} as merged last
    */
   bucketsOf(row) {
-    return this.#totals.has(row) ? this.#buckets?.of(row) : undefined;
+    return this.#totals.has(row) ? this.#extras.of(row) : undefined;
   }
 
   /** Whether the last merge has left no rows. */
@@ -219,8 +215,8 @@ class ClusterFamily {
 
   /** @param {number} row of a custom metric object */
   #nameOf(row) {
-    const own = this.rows.labelOf(row, NAME_LABEL);
-    // An application may use this label name for other values.
+    const own = this.rows.nameOf(row);
+    // An application may use the label itself.
     return own !== undefined && isValidMetricName(own) ? own : undefined;
   }
 
@@ -242,8 +238,7 @@ class ClusterFamily {
   }
 
   /**
-   * Looks up the family's row for each row of a source that was not translated yet. Label sets that are too
-   * long get no row and are dropped from the source.
+   * Looks up the family's row for each row of a source that has none yet.
    *
    * @param {Source} source
    */
@@ -251,16 +246,11 @@ class ClusterFamily {
     const { rows, order, rowCount } = source;
     rows.bind(this.rows);
     const count = order === undefined ? rowCount : order.length;
-    let tooLong = 0;
     for (let i = 0; i < count; i++) {
       const row = order === undefined ? i : order[i];
       if (rows.rows[row] === UNMAPPED) rows.translate(this.rows, row);
-      if (rows.rows[row] === UNMAPPED) tooLong++;
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
-    if (tooLong === 0) return;
-    source.order = Int32Array.from(liveRows(source)).filter(row => rows.rows[row] !== UNMAPPED);
-    this.#onLeftOut(`the labels of ${tooLong} series are too long`);
   }
 
   /**
@@ -270,39 +260,34 @@ class ClusterFamily {
    */
   #setMarks(ended) {
     const sources = [...this.sources, ...ended];
-    const lists = sources.map(({ definition }) => definition.layout.marks);
-    const marks = unionOf(lists);
+    const marks = unionOf(sources.map(({ definition }) => definition.layout.marks));
     this.layout = { kind: this.layout.kind, marks };
-    const { length } = marks;
-    if (lists.some(list => list.length !== length)) this.#checkSize(sources);
-  }
-
-  /**
-   * Checks the size of the page, which has a sample for each row and bound (or quantile). Bounds that differ
-   * from worker to worker could make it much larger than all snapshots together.
-   *
-   * @param {Source[]} sources
-   * @throws {RangeError}
-   */
-  #checkSize(sources) {
-    const sent = sources.reduce(
-      (sum, { rowCount, definition }) => sum + rowCount * definition.layout.marks.length,
-      0,
-    );
-    const cells = this.rows.count * this.layout.marks.length;
-    if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS)) {
-      throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
-    }
   }
 
   /** @param {number[]} rows those to keep */
   #compact(rows) {
-    this.rows.compact(rows);
-    this.#quantiles.forget();
-    this.#buckets?.compact(rows);
+    this.rows = this.rows.compacted(rows);
+    this.#extras = new FamilyExtras();
+    this.#totals = new FamilyTotals(this.#extras);
     this.#text = new CachedText();
-    this.#totals.clear();
   }
+}
+
+/**
+ * @param {{buckets: import('../source/extras').SourceBuckets, row: number}[]} all of the sources of a row
+ * @param {string} rule name of a built-in aggregator
+ * @returns {import('../series/merged-buckets').Buckets | undefined} undefined if no source has any
+ * @throws {RangeError} if native histograms cannot be merged by that rule
+ */
+function mergedBuckets(all, rule) {
+  if (rule !== 'sum' && rule !== 'first') throw new RangeError(`no ${rule} of native histograms`);
+  const { mergeBuckets, countOf, NO_BUCKETS } = natives();
+  const read = (rule === 'first' ? all.slice(0, 1) : all).flatMap(
+    ({ buckets, row }) => buckets.read(row) ?? [],
+  );
+  if (read.length === 0) return undefined;
+  const merged = mergeBuckets(read);
+  return countOf(merged) <= MOST_OBSERVATIONS ? merged : NO_BUCKETS;
 }
 
 module.exports = { ClusterFamily };

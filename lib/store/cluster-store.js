@@ -190,7 +190,6 @@ class ClusterStore {
   #addToTotals(source, add) {
     try {
       const family = this.#familyOf(source.definition);
-      // Label sets that are too long are left out.
       runThrough(family.translate(source));
       add(family);
     } catch (error) {
@@ -376,9 +375,7 @@ class ClusterStore {
   familyOf(metric) {
     try {
       const source = jsonSource(0, metric, []);
-      const family = new ClusterFamily(source.definition, reason =>
-        this.countFailure('merge', metric.name, reason),
-      );
+      const family = new ClusterFamily(source.definition);
       family.begin(1);
       family.addSource(source);
       runThrough(family.merge('sum'));
@@ -488,8 +485,7 @@ class ClusterStore {
     const key = `${definition.layout.kind} ${definition.type} ${definition.name}`;
     let family = this.#families.get(key);
     if (family === undefined) {
-      const { name } = definition;
-      family = new ClusterFamily(definition, reason => this.countFailure('merge', name, reason));
+      family = new ClusterFamily(definition);
       family.begin(this.#scrape);
       this.#families.set(key, family);
     }

@@ -1,10 +1,9 @@
 'use strict';
 
-// The quantiles of a summary family, merged from the digests of all workers. A row is computed again only if
-// one of its digests has changed.
+// The quantiles of a summary's row, merged from the digests of all workers.
 
 const { mergeDigests, quantileOf, meanQuantile } = require('../metric/centroids');
-const { isSame, aggregated } = require('../series/layouts');
+const { aggregated } = require('../series/layouts');
 
 /**
  * A summary's row in one worker: its digest, or only its quantiles if the worker runs prom-client.
@@ -15,105 +14,36 @@ const { isSame, aggregated } = require('../series/layouts');
 /**
  * `weight` is the number of observations.
  *
- * @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution
+ * @typedef {{digest: SourceDigest, weight: number}} WeightedDigest
  */
 
-class FamilyQuantiles {
-  /** @type {number[]} */
-  #wanted = [];
-  #rule = 'sum';
-  /** @type {{key: number[], values: Float64Array}[]} by row */
-  #quantiles = [];
-  /** @type {Contribution[][]} by row, in the current scrape */
-  #contributions = [];
-
-  /** Starts a scrape. */
-  begin() {
-    this.#contributions = [];
+/**
+ * @param {WeightedDigest[]} digests of all workers
+ * @param {readonly number[]} quantiles
+ * @param {string} rule name of a built-in aggregator
+ * @returns {number[]} their values
+ */
+function mergedQuantiles(digests, quantiles, rule) {
+  const centroids = digests.flatMap(({ digest }) => ('centroids' in digest ? [digest.centroids] : []));
+  if (rule === 'sum' && centroids.length === digests.length) {
+    const merged = mergeDigests(centroids);
+    return quantiles.map(quantile => quantileOf(merged, quantile));
   }
-
-  /** Drops all results, because rows have been renumbered. */
-  forget() {
-    this.#quantiles = [];
-  }
-
-  /**
-   * @param {number} row
-   * @returns {Float64Array} in the order of the quantiles
-   */
-  valuesOf(row) {
-    return this.#quantiles[row].values;
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} workerId
-   * @param {SourceDigest} digest
-   * @param {number} weight
-   */
-  contribute(row, workerId, digest, weight) {
-    (this.#contributions[row] ??= []).push({ workerId, digest, weight });
-  }
-
-  /**
-   * Computes the quantiles of rows whose digests have changed since the last scrape.
-   *
-   * @param {Iterable<number>} order the rows of this scrape
-   * @param {readonly number[]} quantiles the quantiles to compute
-   * @param {string} rule name of a built-in aggregator
-   * @returns {Generator<void, void>} yields between rows
-   */
-  *merge(order, quantiles, rule) {
-    if (!isSame(quantiles, this.#wanted) || rule !== this.#rule) this.#quantiles = [];
-    this.#rule = rule;
-    this.#wanted = [...quantiles];
-    for (const row of order) {
-      const contributions = this.#contributions[row] ?? [];
-      const key = contributions.flatMap(({ workerId, digest }) => [
-        workerId,
-        'version' in digest ? digest.version : NaN,
-      ]);
-      const previous = this.#quantiles[row];
-      const hasVersions = contributions.every(({ digest }) => 'version' in digest);
-      if (hasVersions && previous !== undefined && isSame(previous.key, key)) continue;
-      const values = Float64Array.from(
-        rule === 'sum' ? this.#quantilesOf(contributions) : this.#quantilesByRule(contributions, rule),
-      );
-      this.#quantiles[row] = { key, values };
-      yield;
-    }
-  }
-
-  /** @param {Contribution[]} contributions */
-  #quantilesOf(contributions) {
-    const centroids = contributions.flatMap(({ digest }) =>
-      'centroids' in digest ? [digest.centroids] : [],
-    );
-    if (centroids.length === contributions.length) {
-      const merged = mergeDigests(centroids);
-      return this.#wanted.map(quantile => quantileOf(merged, quantile));
-    }
+  return quantiles.map(quantile => {
+    const known = digests
+      .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
+      .filter(({ value }) => !Number.isNaN(value));
+    if (rule !== 'sum')
+      return known.length === 0
+        ? NaN
+        : aggregated(
+            rule,
+            known.map(({ value }) => value),
+          );
     // Workers with prom-client send no digests.
-    return this.#wanted.map(quantile => {
-      const weighted = contributions
-        .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
-        .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
-      return weighted.length === 0 ? 0 : meanQuantile(weighted);
-    });
-  }
-
-  /**
-   * @param {Contribution[]} contributions
-   * @param {string} rule
-   */
-  #quantilesByRule(contributions, rule) {
-    return this.#wanted.map(quantile => {
-      const values = contributions
-        .map(({ digest }) => quantileFrom(digest, quantile))
-        .filter(value => !Number.isNaN(value));
-      return values.length === 0 ? NaN : aggregated(rule, values);
-    });
-  }
+    const weighted = known.filter(({ weight }) => weight > 0);
+    return weighted.length === 0 ? 0 : meanQuantile(weighted);
+  });
 }
 
 /**
@@ -128,4 +58,4 @@ function quantileFrom(digest, quantile) {
     : (digest.quantiles.get(quantile) ?? NaN);
 }
 
-module.exports = { FamilyQuantiles, quantileFrom };
+module.exports = { mergedQuantiles, quantileFrom };

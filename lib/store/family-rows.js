@@ -1,68 +1,113 @@
 'use strict';
 
 // The label sets of one family: a row number for each, and its labels as text. A row stays as long as a
-// worker or the retired totals have it.
+// worker or the retired totals have it. A label set is a list of integers: one for each of its label names,
+// and one for the value. Labels that a series does not have take no memory, so a family whose label names
+// differ from series to series costs no more than another one.
 //
 // An unpaired surrogate cannot be encoded in UTF-8 and becomes U+FFFD. Label values that differ only in such
 // characters are one value (toWellFormed); otherwise the page would show their series twice.
 
-const { FamilyIndex } = require('./family-index');
-const { labelsText } = require('../exposition/label-text');
-const { NAME_LABEL, UNMAPPED } = require('./row-map');
-
-// Far more than labels need. Escaping this many characters takes up to 0.1 s, and each row has its own text.
-const MAX_LABELS_CHARACTERS = 2 ** 20;
+const { NAME_LABEL } = require('./row-map');
 
 /** @typedef {import('../exposition/label-text').LabelPair} LabelPair */
+/** @typedef {number} LabelNumber numbers the label names of a family */
 
 let nextGeneration = 0;
 
 class FamilyRows {
+  /** @type {Map<string, LabelNumber>} */
+  #labels = new Map();
+  /** @type {string[]} label names */
+  #names = [];
+  /** @type {Map<string, number>[]} by label: the integer of each value */
+  #ids = [];
+  /** @type {string[][]} by label: the text of each value; that of 0 is never read */
+  #values = [];
   /**
-   * @type {(string | undefined)[]} by row; created with one element, because V8 reserves space for 17 when an
-   *   element is added to an empty array
+   * By label set: a character for each half of the integers of each label and its value. V8 hashes texts with
+   * a seed, so clients, who choose values, cannot provoke collisions.
+   *
+   * @type {Map<string, number>}
    */
-  #texts = [undefined];
+  #rows = new Map();
+  /** @type {string[]} by row, as the texts */
+  #keys = [];
+  /** @type {string[]} */
+  #texts = [];
+  /** @type {number[]} the label set that is being looked up: each label, in rising order, and its value */
+  #set = [];
 
   constructor() {
-    this.index = new FamilyIndex();
     /** Changes when the rows are renumbered; unique among all families. */
     this.generation = nextGeneration++;
   }
 
   get count() {
-    return this.index.rowCount;
+    return this.#keys.length;
   }
 
   /**
-   * The row of a label set, created if it is new.
-   *
-   * @param {readonly string[]} names
-   * @param {readonly string[]} values in the same order
-   * @returns {number} UNMAPPED if their text is too long
+   * @param {string} name
+   * @returns {LabelNumber} of a label name, a new one if need be
    */
-  rowOf(names, values) {
-    const { index } = this;
-    index.begin();
-    names.forEach((name, i) => {
-      const label = index.labelOf(name);
-      index.put(label, index.idOf(label, values[i].toWellFormed()));
-    });
-    return this.rowOfSet(names, values);
+  labelNumber(name) {
+    let label = this.#labels.get(name);
+    if (label === undefined) {
+      label = this.#names.push(name) - 1;
+      this.#labels.set(name, label);
+      this.#ids.push(new Map());
+      this.#values.push(['']);
+    }
+    return label;
   }
 
   /**
-   * The row of the label set that was put into the index, created if it is new.
-   *
-   * @param {readonly string[]} names of its labels, in output order
-   * @param {readonly string[]} values
-   * @returns {number} UNMAPPED if their text is too long
+   * @param {LabelNumber} label
+   * @param {string} value
+   * @returns {number} its integer, a new one if need be
    */
-  rowOfSet(names, values) {
-    const row = this.index.row();
-    if (this.#texts[row] !== undefined) return row;
-    if (charactersOf(names) + charactersOf(values) > MAX_LABELS_CHARACTERS) return UNMAPPED;
-    this.#texts[row] = textOf(names, values).toWellFormed();
+  idOf(label, value) {
+    const text = value.toWellFormed();
+    let id = this.#ids[label].get(text);
+    if (id === undefined) {
+      id = this.#values[label].push(text) - 1;
+      this.#ids[label].set(text, id);
+    }
+    return id;
+  }
+
+  /** Starts a label set, without labels. */
+  begin() {
+    this.#set.length = 0;
+  }
+
+  /**
+   * Adds a label to the label set, unless that has it already.
+   *
+   * @param {LabelNumber} label
+   * @param {number} id of its value
+   */
+  put(label, id) {
+    const set = this.#set;
+    let at = set.length;
+    while (at > 0 && set[at - 2] >= label) at -= 2;
+    if (at === set.length) set.push(label, id);
+    else if (set[at] !== label) set.splice(at, 0, label, id);
+  }
+
+  /**
+   * @param {() => string} textOf makes the text of its labels if it is new
+   * @returns {number} the row of the label set, a new one if need be
+   */
+  row(textOf) {
+    const key = keyOf(this.#set);
+    let row = this.#rows.get(key);
+    if (row === undefined) {
+      row = this.#keys.push(key) - 1;
+      this.#rows.set(key, row);
+      this.#texts.push(textOf().toWellFormed());
+    }
     return row;
   }
 
@@ -71,7 +116,7 @@ class FamilyRows {
    * @returns {boolean} whether any row may have that label
    */
   hasLabel(name) {
-    return this.index.findLabel(name) !== undefined;
+    return this.#labels.has(name);
   }
 
   /**
@@ -81,7 +126,18 @@ class FamilyRows {
    * @returns {string}
    */
   textOf(row) {
-    return /** @type {string} */ (this.#texts[row]);
+    return this.#texts[row];
+  }
+
+  /**
+   * @param {number} row
+   * @returns {LabelPair[]} its labels, with the name of a sample
+   */
+  #allPairsOf(row) {
+    /** @type {LabelPair[]} */
+    const pairs = [];
+    eachOf(this.#keys[row], (label, id) => pairs.push([this.#names[label], this.#values[label][id]]));
+    return pairs;
   }
 
   /**
@@ -90,17 +146,7 @@ class FamilyRows {
    * @returns {LabelPair[]} its labels, without the name of a sample
    */
   pairsOf(row, except) {
-    return Object.entries(this.labelsOf(row)).filter(([name]) => name !== NAME_LABEL && name !== except);
-  }
-
-  /**
-   * @param {number} row
-   * @param {string} name
-   * @returns {string | undefined}
-   */
-  labelOf(row, name) {
-    const label = this.index.findLabel(name);
-    return label === undefined ? undefined : this.index.valueAt(row, label);
+    return this.#allPairsOf(row).filter(([name]) => name !== NAME_LABEL && name !== except);
   }
 
   /**
@@ -108,54 +154,53 @@ class FamilyRows {
    * @returns {Record<string, string>}
    */
   labelsOf(row) {
-    const { index } = this;
-    /** @type {[string, string][]} */
-    const labels = [];
-    index.eachLabel(row, (label, id) => labels.push([index.names[label], index.values[label][id]]));
-    // Not by assignment, because a label may be called __proto__.
-    return Object.fromEntries(labels);
+    // Not by assignment: a label may be called __proto__.
+    return Object.fromEntries(this.#allPairsOf(row));
   }
 
   /**
-   * Drops all rows but the given ones, which are renumbered in that order, and the label names and values
-   * that none of them has.
-   *
-   * @param {number[]} rows those to keep
+   * @param {number} row
+   * @returns {string | undefined} the name of its sample, if it has one of its own
    */
-  compact(rows) {
-    const old = this.index;
-    const index = new FamilyIndex();
-    const texts = this.#texts;
-    this.#texts = [];
+  nameOf(row) {
+    return this.#allPairsOf(row).find(([name]) => name === NAME_LABEL)?.[1];
+  }
+
+  /**
+   * The same rows with other numbers, and without the label names and values that none of them has.
+   *
+   * @param {number[]} rows those to keep, in the order of their new numbers
+   * @returns {FamilyRows}
+   */
+  compacted(rows) {
+    const compacted = new FamilyRows();
     for (const row of rows) {
-      index.begin();
-      old.eachLabel(row, (oldLabel, id) => {
-        const label = index.labelOf(old.names[oldLabel]);
-        index.put(label, index.idOf(label, old.values[oldLabel][id]));
-      });
-      this.#texts[index.row()] = texts[row];
+      compacted.begin();
+      for (const [name, value] of this.#allPairsOf(row)) {
+        const label = compacted.labelNumber(name);
+        compacted.put(label, compacted.idOf(label, value));
+      }
+      compacted.row(() => this.#texts[row]);
     }
-    this.index = index;
-    this.generation = nextGeneration++;
+    return compacted;
   }
 }
 
-/**
- * @param {readonly string[]} names
- * @param {readonly string[]} values
- */
-function textOf(names, values) {
-  /** @type {LabelPair[]} */
-  const pairs = [];
-  for (let i = 0; i < names.length; i++) if (names[i] !== NAME_LABEL) pairs.push([names[i], values[i]]);
-  return labelsText(pairs);
+/** @param {number[]} set */
+function keyOf(set) {
+  /** @type {number[]} */
+  const halves = [];
+  for (const integer of set) halves.push(integer & 0xffff, integer >>> 16);
+  return String.fromCharCode(...halves);
 }
 
-/** @param {readonly string[]} texts */
-function charactersOf(texts) {
-  let characters = 0;
-  for (const { length } of texts) characters += length;
-  return characters;
+/**
+ * @param {string} key
+ * @param {(label: LabelNumber, id: number) => void} visit called for each label
+ */
+function eachOf(key, visit) {
+  const integerAt = (/** @type {number} */ at) => key.charCodeAt(at) | (key.charCodeAt(at + 1) << 16);
+  for (let at = 0; at < key.length; at += 4) visit(integerAt(at), integerAt(at + 2));
 }
 
 module.exports = { FamilyRows };

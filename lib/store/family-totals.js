@@ -16,11 +16,9 @@ const NO_NUMBERS = new Float64Array(0);
 const ONE_ROW = new Int32Array(1);
 
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('./family-quantiles').FamilyQuantiles} FamilyQuantiles */
 
 class FamilyTotals {
-  #quantiles;
-  #buckets;
+  #extras;
   #scrape = 0;
   /** @type {Int32Array} by row: the last scrape that contained it */
   #lastScrape = NO_ROWS;
@@ -32,14 +30,14 @@ class FamilyTotals {
   /** @type {import('../series/layouts').Layout} */
   #layout = VALUE_LAYOUT;
   #width = 1;
+  /** @type {import('../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
+  #rules = undefined;
+  /** How many columns are cumulated on a page. */
+  #cumulated = 0;
 
-  /**
-   * @param {FamilyQuantiles} quantiles that the sources' digests are added to
-   * @param {import('./family-buckets').FamilyBuckets} [buckets] the same for sparse buckets
-   */
-  constructor(quantiles, buckets) {
-    this.#quantiles = quantiles;
-    this.#buckets = buckets;
+  /** @param {import('./family-extras').FamilyExtras<any, any>} extras to which those of sources are added */
+  constructor(extras) {
+    this.#extras = extras;
     /** @type {Float64Array} by row and column */
     this.values = NO_NUMBERS;
   }
@@ -61,6 +59,8 @@ class FamilyTotals {
     this.#orderLength = 0;
     this.#layout = layout;
     this.#width = widthOf(layout);
+    this.#rules = rulesOf(layout);
+    this.#cumulated = kindOf(layout).isCumulative ? layout.marks.length + 1 : 0;
     const numbers = rowCount * this.#width;
     if (this.values.length < numbers) {
       const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
@@ -72,14 +72,6 @@ class FamilyTotals {
       this.#lastScrape = new Int32Array(capacity);
       this.#order = capacity === 1 ? ONE_ROW : new Int32Array(capacity);
     }
-  }
-
-  /** Clears all rows, because they have been renumbered. */
-  clear() {
-    this.#lastScrape = NO_ROWS;
-    this.#order = NO_ROWS;
-    this.#orderLength = 0;
-    this.values = this.#errors = NO_NUMBERS;
   }
 
   /**
@@ -99,49 +91,97 @@ class FamilyTotals {
    * Adds a source whose rows are translated.
    *
    * @param {Source} source
+   * @param {string} rule name of a built-in aggregator
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *addSum(source) {
-    for (const stretch of stretchesOf(source)) yield* this.#addStretch(source, stretch);
+  *add(source, rule) {
+    for (const stretch of stretchesOf(source)) yield* this.#addStretch(source, stretch, rule);
   }
 
   /**
    * @param {Source} source
    * @param {import('./source-rows').Stretch} stretch
+   * @param {string} rule
    * @returns {Generator<void, void>}
    */
-  *#addStretch({ workerId, definition, rows, order, extras }, { columns, first, from, to }) {
+  *#addStretch({ workerId, definition, rows, order, extras }, { columns, first, from, to }, rule) {
     const { digestOf, buckets } = extras;
-    const totals = this.values;
-    const errors = this.#errors;
-    const width = this.#width;
-    const rules = rulesOf(this.#layout);
-    const same = isSame(definition.layout.marks, this.#layout.marks);
-    const columnOf = same ? undefined : columnMap(definition.layout, this.#layout.marks);
-    const ownWidth = widthOf(definition.layout);
+    const { layout } = definition;
+    const { marks } = this.#layout;
+    const isSum = rule === 'sum';
+    const columnOf = isSum && isSame(layout.marks, marks) ? undefined : columnMap(layout, marks);
+    const ownWidth = widthOf(layout);
     for (let i = from; i < to; i++) {
       const row = order === undefined ? i : order[i];
       const familyRow = rows.rows[row];
       const own = (row - first) * ownWidth;
-      const start = familyRow * width;
-      if (this.#include(familyRow)) {
-        for (let column = 0; column < width; column++) {
-          totals[start + column] = columnOf === undefined ? columns[own + column] : 0;
-          errors[start + column] = 0;
-        }
-        if (columnOf !== undefined)
-          for (let c = 0; c < ownWidth; c++) totals[start + columnOf[c]] += columns[own + c];
-      } else {
-        for (let c = 0; c < ownWidth; c++) {
-          const at = columnOf === undefined ? start + c : start + columnOf[c];
-          if (rules === undefined) addTo(totals, errors, at, columns[own + c]);
-          else this.#combine(rules[at - start], at, columns[own + c]);
-        }
+      if (isSum) this.#addRow(familyRow, columns, own, ownWidth, columnOf);
+      else this.#addRowByRule(familyRow, columns, own, /** @type {number[]} */ (columnOf), rule);
+      if (digestOf !== undefined) {
+        const digest = digestOf(row);
+        const version = 'version' in digest ? digest.version : NaN;
+        const weight = columns[own + ownWidth - 1];
+        this.#extras.contribute(familyRow, workerId, version, { digest, weight });
       }
-      if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
-      if (buckets !== undefined) this.#buckets?.contribute(familyRow, workerId, buckets, row);
+      if (buckets !== undefined)
+        this.#extras.contribute(familyRow, workerId, buckets.changesOf(row) ?? NaN, { buckets, row });
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
+    }
+  }
+
+  /**
+   * @param {number} row of the family
+   * @param {Float64Array} columns
+   * @param {number} own where those of the row are
+   * @param {number} ownWidth
+   * @param {number[] | undefined} columnOf undefined if the columns are those of the family
+   */
+  #addRow(row, columns, own, ownWidth, columnOf) {
+    const totals = this.values;
+    const errors = this.#errors;
+    const width = this.#width;
+    const rules = this.#rules;
+    const start = row * width;
+    if (this.#include(row)) {
+      for (let column = 0; column < width; column++) {
+        totals[start + column] = columnOf === undefined ? columns[own + column] : 0;
+        errors[start + column] = 0;
+      }
+      if (columnOf !== undefined)
+        for (let c = 0; c < ownWidth; c++) totals[start + columnOf[c]] += columns[own + c];
+      return;
+    }
+    for (let c = 0; c < ownWidth; c++) {
+      const at = columnOf === undefined ? start + c : start + columnOf[c];
+      if (rules === undefined) addTo(totals, errors, at, columns[own + c]);
+      else this.#combine(rules[at - start], at, columns[own + c]);
+    }
+  }
+
+  /**
+   * Other rules than the sum apply to values as they are exposed, so buckets are cumulated.
+   *
+   * @param {number} row of the family
+   * @param {Float64Array} columns
+   * @param {number} own where those of the row are
+   * @param {number[]} columnOf
+   * @param {string} rule
+   */
+  #addRowByRule(row, columns, own, columnOf, rule) {
+    const totals = this.values;
+    const contributions = this.#errors;
+    const start = row * this.#width;
+    const values = new Float64Array(this.#width);
+    for (let c = 0; c < columnOf.length; c++) values[columnOf[c]] += columns[own + c];
+    for (let c = 1; c < this.#cumulated; c++) values[c] += values[c - 1];
+    if (this.#include(row)) {
+      totals.set(values, start);
+      contributions.fill(1, start, start + values.length);
+    } else if (rule !== 'first') {
+      for (let c = 0; c < values.length; c++) {
+        totals[start + c] = combined(rule, totals[start + c], values[c]);
+        contributions[start + c]++;
+      }
     }
   }
 
@@ -180,85 +220,18 @@ class FamilyTotals {
   }
 
   /**
-   * Adds a source by a rule other than the sum. These rules apply to the values as exposed, so buckets are
-   * cumulative.
-   *
-   * @param {Source} source
-   * @param {string} rule
-   * @returns {Generator<void, void>} yields where a slice may end
-   */
-  *addByRule(source, rule) {
-    for (const stretch of stretchesOf(source)) yield* this.#addStretchByRule(source, stretch, rule);
-  }
-
-  /**
-   * @param {Source} source
-   * @param {import('./source-rows').Stretch} stretch
-   * @param {string} rule
-   * @returns {Generator<void, void>}
-   */
-  *#addStretchByRule({ workerId, definition, rows, order, extras }, { columns, first, from, to }, rule) {
-    const { digestOf, buckets } = extras;
-    const totals = this.values;
-    const contributions = this.#errors;
-    const width = this.#width;
-    const { layout } = definition;
-    const columnOf = columnMap(layout, this.#layout.marks);
-    const cumulated = this.#cumulated;
-    const ownWidth = columnOf.length;
-    const values = new Float64Array(width);
-    for (let i = from; i < to; i++) {
-      const row = order === undefined ? i : order[i];
-      const familyRow = rows.rows[row];
-      const own = (row - first) * ownWidth;
-      const start = familyRow * width;
-      values.fill(0);
-      for (let c = 0; c < ownWidth; c++) values[columnOf[c]] += columns[own + c];
-      for (let c = 1; c < cumulated; c++) values[c] += values[c - 1];
-      if (this.#include(familyRow)) {
-        totals.set(values, start);
-        contributions.fill(1, start, start + width);
-      } else if (rule !== 'first') {
-        for (let c = 0; c < width; c++) {
-          totals[start + c] = combined(rule, totals[start + c], values[c]);
-          contributions[start + c]++;
-        }
-      }
-      if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
-      if (buckets !== undefined) this.#buckets?.contribute(familyRow, workerId, buckets, row);
-      if ((i + 1) % ROWS_PER_STEP === 0) yield;
-    }
-  }
-
-  /**
-   * Completes what addByRule() has added: divides averages, and makes bucket counts non-cumulative again.
+   * Completes what another rule than the sum has added: divides averages, and undoes the cumulation of
+   * buckets.
    *
    * @param {string} rule
    */
   finishRule(rule) {
-    if (rule === 'average') this.#divide();
-    this.#undoCumulation();
-  }
-
-  /** How many columns are cumulated. */
-  get #cumulated() {
-    return kindOf(this.#layout).isCumulative ? this.#layout.marks.length + 1 : 0;
-  }
-
-  #divide() {
     const width = this.#width;
-    for (let i = 0; i < this.#orderLength; i++) {
-      const from = this.#order[i] * width;
-      for (let at = from; at < from + width; at++) this.values[at] /= this.#errors[at];
-    }
-  }
-
-  #undoCumulation() {
-    const width = this.#width;
-    for (let i = 0; i < this.#orderLength; i++) {
-      const from = this.#order[i] * width;
-      for (let c = this.#cumulated - 1; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
+    for (const row of this.order) {
+      const from = row * width;
+      if (rule === 'average')
+        for (let at = from; at < from + width; at++) this.values[at] /= this.#errors[at];
+      for (let at = from + this.#cumulated - 1; at > from; at--) this.values[at] -= this.values[at - 1];
     }
   }
 }

@@ -4,7 +4,6 @@
 
 const { isValidLabelName } = require('../registry/names');
 const { beginningOf } = require('../options/thrown');
-const { SnapshotError } = require('../source/byte-buffers');
 
 // Far more than a metric needs. Each name takes some 300 bytes.
 const MAX_LABEL_NAMES = 10_000;
@@ -13,32 +12,10 @@ const MAX_LABELS_OF_SAMPLE = 1000;
 // Maximum length of a metric's or label's name, because each sample of a page repeats them.
 const MAX_NAME_CHARACTERS = 10_000;
 
-// Maximum number of metrics, samples and labels in one answer. Reading this many takes seconds.
-const MAX_PARTS = 2 ** 25;
+// A message may have a list of billions of holes.
+const MAX_LENGTH = 2 ** 25;
 
 /** @typedef {import('./row-map').LabelSets} LabelSets */
-
-/**
- * Limits the time for reading an answer. With the serialization `advanced`, a short message can contain a
- * list of billions of holes, or the same list many times.
- */
-class ReadBudget {
-  #left;
-
-  /** @param {number} [bytes] of the answer: a long one may have more parts */
-  constructor(bytes = 0) {
-    this.#left = Math.max(MAX_PARTS, bytes);
-  }
-
-  /**
-   * @param {number} parts to be read next
-   * @throws {SnapshotError} if there are too many, and in each later call
-   */
-  spend(parts) {
-    this.#left -= parts;
-    if (this.#left < 0) throw new SnapshotError('length', 'too many metrics, samples and labels');
-  }
-}
 
 /**
  * Numbers label sets in the order in which they first appear.
@@ -46,7 +23,6 @@ class ReadBudget {
  * @implements {LabelSets}
  */
 class RowsByLabels {
-  #budget;
   /** @type {Map<string, number>} */
   #rows = new Map();
   /** @type {Map<string, number>} by name */
@@ -58,18 +34,12 @@ class RowsByLabels {
   /** @type {string[]} */
   labelNames = [];
 
-  /** @param {ReadBudget} budget */
-  constructor(budget) {
-    this.#budget = budget;
-  }
-
   /**
    * @param {Record<string, unknown>} labels
    * @param {string} [except]
    */
   rowOf(labels, except) {
     const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
-    this.#budget.spend(names.length);
     if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
     for (const name of names) this.#check(name);
     const pairs = names.map(name => [name, String(labels[name])]);
@@ -121,30 +91,18 @@ class RowsByLabels {
   }
 }
 
-/** Collects the complete exemplars of a metric in JSON. */
-class PlacedExemplars {
-  /** @type {import('../source/exemplars').PlacedExemplar[]} */
-  #list = [];
-
-  /**
-   * @param {number} row
-   * @param {number} column
-   * @param {any} exemplar
-   */
-  add(row, column, exemplar) {
-    if (!isObject(exemplar) || !isObject(exemplar.labelSet) || isIndexed(exemplar.labelSet)) return;
-    const { value, timestamp } = exemplar;
-    if (typeof value !== 'number' || typeof timestamp !== 'number') return;
-    const labels = Object.entries(exemplar.labelSet).map(([name, text]) => [name, String(text)]);
-    if (!labels.every(([name]) => isValidLabelName(name)))
-      throw new TypeError('exemplar with an invalid label');
-    this.#list.push({ row, column, exemplar: { labelSet: Object.fromEntries(labels), value, timestamp } });
-  }
-
-  get reader() {
-    const list = this.#list;
-    return list.length === 0 ? undefined : () => list;
-  }
+/**
+ * @param {number} row
+ * @param {number} column
+ * @param {any} exemplar in JSON
+ * @returns {import('../source/exemplars').PlacedExemplar[]} empty if it is not complete
+ */
+function placedExemplar(row, column, exemplar) {
+  const { labelSet, value, timestamp } = exemplar ?? {};
+  if (!isObject(labelSet) || typeof value !== 'number' || typeof timestamp !== 'number') return [];
+  const labels = Object.entries(labelSet).map(([name, text]) => [name, String(text)]);
+  if (!labels.every(([name]) => isValidLabelName(name))) return [];
+  return [{ row, column, exemplar: { labelSet: Object.fromEntries(labels), value, timestamp } }];
 }
 
 /**
@@ -156,12 +114,11 @@ function isObject(value) {
 }
 
 /**
- * Whether it is a text or a list instead of an object with labels: such a value may have millions of keys.
- *
- * @param {unknown} labels
+ * @param {unknown} value
+ * @returns {value is any[]} whether it is a list that can be read
  */
-function isIndexed(labels) {
-  return Object.hasOwn(Object(labels ?? {}), '0');
+function isList(value) {
+  return Array.isArray(value) && value.length <= MAX_LENGTH;
 }
 
-module.exports = { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed, MAX_NAME_CHARACTERS };
+module.exports = { RowsByLabels, placedExemplar, isObject, isList, MAX_NAME_CHARACTERS };

@@ -8,14 +8,11 @@ const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
 const { RowStarts, UNKNOWN } = require('../series/row-starts');
 const { toNumber } = require('../exposition/number-format');
 const { isValidMetricName } = require('../registry/names');
-const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
+const { RowsByLabels, placedExemplar, isObject, isList } = require('./json-labels');
 const { NAME_LABEL } = require('./row-map');
 
 /** Loaded on first use: programs without native histograms do not need these files. */
 const natives = () => ({ ...require('../series/native-json'), ...require('../series/merged-buckets') });
-
-/** Stands for a number that is missing in the JSON of a row. */
-const MISSING = NaN;
 
 // A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
 const MAX_QUANTILES = 100;
@@ -25,8 +22,24 @@ const MAX_SPARSENESS = 4;
 const SMALL_TABLE_CELLS = 4096;
 
 /** @typedef {import('../source/log-decoder').Definition} Definition */
-/** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
+/** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
+
+/**
+ * The samples of one row of a histogram or summary.
+ *
+ * @typedef {object} RowSamples
+ * @property {Map<number, number>} marked values by bound or quantile
+ * @property {Map<number, unknown>} exemplars by bound
+ * @property {number} [sum]
+ * @property {number} [count]
+ */
+
+/** @type {RowSamples} */
+const NO_SAMPLES = { marked: new Map(), exemplars: new Map() };
+
+/** @type {Record<string, 'sum' | 'count' | undefined>} by suffix, of samples that have no mark */
+const UNMARKED = { _sum: 'sum', _count: 'count' };
 
 /**
  * @typedef {object} JsonRows
@@ -39,27 +52,24 @@ const SMALL_TABLE_CELLS = 4096;
 
 /**
  * @param {any} metric
- * @param {ReadBudget} [budget] of the answer that it is part of
  * @returns {JsonRows}
  * @throws {Error} if it is not a metric, or a part of it cannot be converted to text or a number
  */
-function readJsonMetric(metric, budget = new ReadBudget()) {
+function readJsonMetric(metric) {
   if (!isMetricName(metric?.name)) throw new TypeError('not a metric with a valid name');
   const samples = metric.values ?? [];
-  if (!Array.isArray(samples)) throw new TypeError('values are not samples');
-  budget.spend(samples.length);
-  // Unlike some() and every(), this also visits the holes of a sparse list.
-  if (samples.findIndex(sample => !isSample(sample)) !== -1) throw new TypeError('values are not samples');
+  // Unlike some() and every(), findIndex() also visits the holes of a sparse list.
+  if (!isList(samples) || samples.findIndex(sample => !isSample(sample)) !== -1)
+    throw new TypeError('values are not samples');
   const kind = kindOfType(metric.type);
   const reader = READERS[kind.name];
   const isRegular = reader !== undefined && samples.every(sample => fits(sample, metric.name, kind));
-  return (isRegular && reader(metric, samples, budget)) || readValues(metric, samples, budget);
+  return (isRegular && reader(metric, samples)) || readValues(metric, samples);
 }
 
 /** @param {any} sample */
 function isSample(sample) {
-  if (!isObject(sample) || (sample.metricName && !isMetricName(sample.metricName))) return false;
-  return !isIndexed(sample.labels) && !isIndexed(sample.sharedLabels);
+  return isObject(sample) && (!sample.metricName || isMetricName(sample.metricName));
 }
 
 /** @param {unknown} name */
@@ -121,58 +131,65 @@ function isTooSparse(rows, marks, samples) {
 /**
  * @param {any} metric
  * @param {any[]} samples
- * @param {ReadBudget} budget
+ * @param {string} marker the label with the marks
+ * @returns {{rows: RowsByLabels, byRow: RowSamples[]}}
+ */
+function samplesByRow({ name }, samples, marker) {
+  const rows = new RowsByLabels();
+  /** @type {RowSamples[]} */
+  const byRow = [];
+  for (const { metricName = name, labels, value, exemplar } of samples) {
+    const unmarked = UNMARKED[metricName.slice(name.length)];
+    const row = rows.rowOf(labels, unmarked === undefined ? marker : undefined);
+    const own = (byRow[row] ??= { marked: new Map(), exemplars: new Map() });
+    if (unmarked === undefined) {
+      own.marked.set(markOf(labels[marker]), toNumber(value));
+      own.exemplars.set(markOf(labels[marker]), exemplar);
+    } else {
+      own[unmarked] = toNumber(value);
+    }
+  }
+  return { rows, byRow };
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
  * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
-function readHistogram(metric, samples, budget) {
-  const bucketName = `${metric.name}_bucket`;
-  const rows = new RowsByLabels(budget);
-  const rowOf = samples.map(({ metricName, labels }) =>
-    rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
-  );
-  const { nativeHistograms, ...classic } = metric;
+function readHistogram(metric, samples) {
+  const { rows, byRow } = samplesByRow(metric, samples, 'le');
   /** @type {NativeRow[] | undefined} */
   let native;
   try {
-    native = readNative(nativeHistograms, rows, budget);
+    native = readNative(metric.nativeHistograms, rows);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    // Another library may use the same key. Starts again, because reading it has already added rows.
-    return readHistogram(classic, samples, budget);
+    // The key may be another library's: what has been read of it has left rows.
+    return readHistogram({ ...metric, nativeHistograms: undefined }, samples);
   }
-  const bounds = boundsOf(samples, bucketName, rowOf);
+  const bounds = boundsOf(byRow);
   if (isTooSparse(rows.count, bounds.length, samples)) return undefined;
   const columnOf = new Map(bounds.map((bound, column) => [bound, column]));
-  /** @type {number[]} by row: the value of `_count` */
-  const counts = native?.map(({ count }) => count) ?? [];
   const width = bounds.length + 2;
-  const columns = new Float64Array(rows.count * width).fill(MISSING);
-  const exemplars = new PlacedExemplars();
-  samples.forEach(({ metricName, labels, value, exemplar }, i) => {
-    const row = rowOf[i];
-    if (metricName === `${metric.name}_sum`) {
-      columns[row * width + width - 1] = toNumber(value);
-    } else if (metricName === `${metric.name}_count`) {
-      counts[row] = toNumber(value);
-    } else {
-      const column = columnOf.get(markOf(labels.le)) ?? bounds.length;
-      columns[row * width + column] = toNumber(value);
-      exemplars.add(row, column, exemplar);
-    }
-  });
-  native?.forEach(({ sum, exemplars: own }, row) => {
-    if (Number.isNaN(columns[row * width + width - 1])) columns[row * width + width - 1] = toNumber(sum);
-    if (Array.isArray(own)) own.forEach((exemplar, i) => exemplars.add(row, width + i, exemplar));
-  });
+  const columns = new Float64Array(rows.count * width);
+  /** @type {import('../source/exemplars').PlacedExemplar[]} */
+  const exemplars = [];
   for (let row = 0; row < rows.count; row++) {
-    undoCumulation(columns, row * width, bounds.length, counts[row]);
+    const own = byRow[row] ?? NO_SAMPLES;
+    const { count, sum, exemplars: others } = native?.[row] ?? {};
+    setColumns(columns.subarray(row * width), bounds, { ...own, count: own.count ?? count }, sum);
+    for (const [bound, exemplar] of own.exemplars)
+      exemplars.push(...placedExemplar(row, columnOf.get(bound) ?? bounds.length, exemplar));
+    if (isList(others))
+      others.forEach((exemplar, i) => exemplars.push(...placedExemplar(row, width + i, exemplar)));
   }
   const definition = definitionOf(metric, { kind: native ? 'native' : 'histogram', marks: bounds });
   const read = (/** @type {number} */ row) => native?.[row]?.buckets;
   const buckets = native && { read, changesOf: () => undefined };
   const startIn = (/** @type {unknown} */ _, /** @type {number} */ row) => native?.[row]?.start ?? UNKNOWN;
   const starts = native && new RowStarts(Int32Array.from({ length: rows.count }, startIn));
-  return { definition, rows, columns, starts, extras: { exemplars: exemplars.reader, buckets } };
+  return { definition, rows, columns, starts, extras: { exemplars: readerOf(exemplars), buckets } };
 }
 
 /**
@@ -182,24 +199,18 @@ function readHistogram(metric, samples, budget) {
 /**
  * @param {any} histograms those of a native histogram, see NativeJson
  * @param {RowsByLabels} rows
- * @param {ReadBudget} budget
  * @returns {NativeRow[] | undefined} by row
  * @throws {TypeError} if they are not valid
  */
-function readNative(histograms, rows, budget) {
-  if (!Array.isArray(histograms)) return undefined;
+function readNative(histograms, rows) {
+  if (!isList(histograms)) return undefined;
   const { bucketsIn, countOf } = natives();
-  budget.spend(histograms.length);
   /** @type {NativeRow[]} */
   const byRow = [];
   for (const json of histograms) {
-    if (!isObject(json) || isIndexed(json.labels)) throw new TypeError('not a native histogram');
-    const { positiveSpans, positiveDeltas, negativeSpans, negativeDeltas } = json;
-    for (const list of [positiveSpans, positiveDeltas, negativeSpans, negativeDeltas, json.exemplars])
-      budget.spend(list?.length ?? 0);
     const buckets = bucketsIn(json);
-    const { sum, exemplars, createdTimestamp: start } = json;
-    byRow[rows.rowOf(json.labels)] = { buckets, count: countOf(buckets), sum, exemplars, start };
+    const { labels, sum, exemplars, createdTimestamp: start } = json;
+    byRow[rows.rowOf(labels)] = { buckets, count: countOf(buckets), sum, exemplars, start };
   }
   return byRow;
 }
@@ -208,105 +219,94 @@ function readNative(histograms, rows, budget) {
  * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have
  * the same bounds, otherwise ascending.
  *
- * @param {any[]} samples
- * @param {string} bucketName
- * @param {number[]} rowOf by sample
+ * @param {RowSamples[]} byRow
  * @returns {number[]}
  */
-function boundsOf(samples, bucketName, rowOf) {
-  /** @type {number[]} by row */
-  const counts = [];
-  const bounds = new Set();
-  samples.forEach(({ metricName, labels }, i) => {
-    const bound = metricName === bucketName ? markOf(labels.le) : Infinity;
-    if (bound === Infinity) return;
-    bounds.add(bound);
-    counts[rowOf[i]] = (counts[rowOf[i]] ?? 0) + 1;
-  });
-  const isRegular = counts.every(count => count >= bounds.size);
-  return isRegular ? [...bounds] : [...bounds].sort((a, b) => a - b);
+function boundsOf(byRow) {
+  const lists = byRow.map(({ marked }) => [...marked.keys()].filter(bound => bound !== Infinity));
+  const bounds = [...new Set(lists.flat())];
+  const isRegular = lists.every(({ length }) => length === 0 || length === bounds.length);
+  return isRegular ? bounds : bounds.sort((a, b) => a - b);
 }
 
 /**
- * Replaces the cumulated counts of a row by the count of each bucket. A bucket that the row lacks gets 0.
+ * Sets the numbers of a row: the count of each bucket instead of cumulated counts. A bucket that the row
+ * lacks gets 0.
  *
- * @param {Float64Array} columns
- * @param {number} start of the row
- * @param {number} boundCount
- * @param {number | undefined} total the value of `_count`, for a row without a +Inf bucket
+ * @param {Float64Array} columns from the first one of the row on
+ * @param {number[]} bounds
+ * @param {RowSamples} row the +Inf bucket may be missing
+ * @param {unknown} otherSum if the row has none
  */
-function undoCumulation(columns, start, boundCount, total) {
+function setColumns(columns, bounds, { marked, count, sum }, otherSum) {
   let before = 0;
-  for (let i = 0; i <= boundCount; i++) {
-    const at = start + i;
-    if (Number.isNaN(columns[at])) columns[at] = i === boundCount ? (total ?? before) : before;
-    const cumulated = columns[at];
-    columns[at] -= before;
+  [...bounds, Infinity].forEach((bound, column) => {
+    const otherwise = bound === Infinity ? (count ?? before) : before;
+    const cumulated = numberOr(marked.get(bound), otherwise);
+    columns[column] = cumulated - before;
     before = cumulated;
-  }
-  if (Number.isNaN(columns[start + boundCount + 1])) columns[start + boundCount + 1] = 0;
+  });
+  columns[bounds.length + 1] = numberOr(sum, numberOr(toNumber(otherSum), 0));
+}
+
+/**
+ * @param {number | undefined} number
+ * @param {number} otherwise if it is missing, or NaN
+ */
+function numberOr(number, otherwise) {
+  return number === undefined || Number.isNaN(number) ? otherwise : number;
 }
 
 /**
  * @param {any} metric
  * @param {any[]} samples
- * @param {ReadBudget} budget
  * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
-function readSummary(metric, samples, budget) {
-  const rows = new RowsByLabels(budget);
-  /** @type {number[]} */
-  const columns = [];
-  /** @type {Map<number, number>[]} */
-  const quantiles = [];
-  for (const { metricName = metric.name, labels, value } of samples) {
-    const row = rows.rowOf(labels, metricName === metric.name ? 'quantile' : undefined);
-    while (columns.length < rows.count * 2) columns.push(0);
-    const ofRow = (quantiles[row] ??= new Map());
-    if (metricName === `${metric.name}_sum`) columns[row * 2] = toNumber(value);
-    else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
-    else ofRow.set(markOf(labels.quantile), toNumber(value));
-  }
-  const marks = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
-  const isTooWide = marks.length > MAX_QUANTILES;
-  if (isTooWide || isTooSparse(quantiles.length, marks.length, samples)) return undefined;
+function readSummary(metric, samples) {
+  const { rows, byRow } = samplesByRow(metric, samples, 'quantile');
+  const marks = [...new Set(byRow.flatMap(({ marked }) => [...marked.keys()]))];
+  if (marks.length > MAX_QUANTILES || isTooSparse(rows.count, marks.length, samples)) return undefined;
   const definition = definitionOf(metric, { kind: 'summary', marks });
-  return {
-    definition,
-    rows,
-    columns: Float64Array.from(columns),
-    extras: { digestOf: row => ({ quantiles: quantiles[row] }) },
-  };
+  const columns = Float64Array.from(byRow.flatMap(({ sum = 0, count = 0 }) => [sum, count]));
+  return { definition, rows, columns, extras: { digestOf: row => ({ quantiles: byRow[row].marked }) } };
 }
 
 /**
  * @param {any} metric
  * @param {any[]} samples
- * @param {ReadBudget} budget
  * @returns {JsonRows}
  */
-function readValues(metric, samples, budget) {
-  const rows = new RowsByLabels(budget);
+function readValues(metric, samples) {
+  const rows = new RowsByLabels();
   /** @type {number[]} */
   const columns = [];
-  const exemplars = new PlacedExemplars();
+  /** @type {import('../source/exemplars').PlacedExemplar[]} */
+  const exemplars = [];
   for (const { metricName, labels, sharedLabels, value, exemplar } of samples) {
     const renamed = metricName && metricName !== metric.name ? { [NAME_LABEL]: metricName } : undefined;
     const row = rows.rowOf({ ...labels, ...sharedLabels, ...renamed });
     columns[row] = toNumber(value);
-    exemplars.add(row, 0, exemplar);
+    exemplars.push(...placedExemplar(row, 0, exemplar));
   }
   const definition = definitionOf(metric, VALUE_LAYOUT);
   return {
     definition,
     rows,
     columns: Float64Array.from(columns),
-    extras: { exemplars: exemplars.reader },
+    extras: { exemplars: readerOf(exemplars) },
   };
 }
 
 /**
- * By kind: the function that reads metrics whose samples fit the kind.
+ * @param {import('../source/exemplars').PlacedExemplar[]} exemplars
+ * @returns {import('../source/extras').RowExtras['exemplars']}
+ */
+function readerOf(exemplars) {
+  return exemplars.length === 0 ? undefined : () => exemplars;
+}
+
+/**
+ * By kind: reads metrics whose samples are those of the kind.
  *
  * @type {Record<string, typeof readHistogram | undefined>}
  */

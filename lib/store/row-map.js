@@ -1,8 +1,9 @@
 'use strict';
 
 // Maps a source's rows to the family's rows. A row is translated once, by integers: each label value of a
-// source is looked up once in the family's label dictionary, and each row once in the family's index.
+// source is looked up once, and each row once.
 
+const { labelsText } = require('../exposition/label-text');
 const { setLabel } = require('../series/label-form');
 const { grown } = require('../series/row-array');
 
@@ -10,9 +11,6 @@ const NOTHING = new Int32Array(0);
 
 /** A row whose family row has not been looked up yet. */
 const UNMAPPED = -1;
-
-/** @type {LabelSets} */
-const NO_SETS = { labelNames: [], positionsOf: () => [], idAt: () => 0, valuesOf: () => [] };
 
 /**
  * The label that holds a sample's name if it differs from the family's. Prometheus reserves this label name.
@@ -32,7 +30,6 @@ const NAME_LABEL = '__name__';
 
 class RowMap {
   #generation = -1;
-  /** @type {LabelSets} */
   #sets;
   #defaults;
   /**
@@ -42,24 +39,25 @@ class RowMap {
   #ids = [];
   /** @type {number[]} the family's number of each label */
   #labels = [];
-  /** @type {{label: number, id: number, name: string, value: string}[]} */
+  /** @type {{label: number, id: number, value: string}[]} */
   #defaultIds = [];
 
-  /** @param {[string, string][]} defaults default labels, for rows that do not have them */
-  constructor(defaults) {
+  /**
+   * @param {LabelSets} sets may get more rows
+   * @param {[string, string][]} defaults default labels, for rows that do not have them
+   */
+  constructor(sets, defaults) {
+    this.#sets = sets;
     this.#defaults = defaults;
-    this.#sets = NO_SETS;
     this.rows = NOTHING;
   }
 
   /**
    * Makes space for more rows.
    *
-   * @param {LabelSets} sets the label sets of the existing and the new rows
    * @param {number} rowCount of the numbers
    */
-  extend(sets, rowCount) {
-    this.#sets = sets;
+  extend(rowCount) {
     if (this.rows.length < rowCount) this.rows = grown(this.rows, rowCount, UNMAPPED);
   }
 
@@ -96,13 +94,11 @@ class RowMap {
     this.#generation = family.generation;
     this.rows.fill(UNMAPPED);
     const { labelNames } = this.#sets;
-    const { index } = family;
-    this.#labels = labelNames.map(name => index.labelOf(name));
+    this.#labels = labelNames.map(name => family.labelNumber(name));
     this.#ids = labelNames.map(() => undefined);
     this.#defaultIds = this.#defaults.map(([name, value]) => ({
-      label: index.labelOf(name),
+      label: family.labelNumber(name),
       id: 0,
-      name,
       value,
     }));
   }
@@ -113,27 +109,23 @@ class RowMap {
    */
   translate(family, row) {
     const sets = this.#sets;
-    const { labelNames } = sets;
-    const { index } = family;
-    index.begin();
-    /** @type {string[]} */
-    const names = [];
-    const texts = [];
+    family.begin();
     for (const label of sets.positionsOf(row)) {
       const id = sets.idAt(row, label);
-      if (id === 0 || !index.put(this.#labels[label], this.#idOf(family, label, id))) continue;
-      names.push(labelNames[label]);
-      texts.push(sets.valuesOf(label)[id]);
+      if (id !== 0) family.put(this.#labels[label], this.#idOf(family, label, id));
     }
     for (const own of this.#defaultIds) {
-      // Looked up only with the first row: a metric without rows must not leave a value of this worker (such
-      // as its pid) in the index.
-      own.id ||= index.idOf(own.label, own.value.toWellFormed());
-      if (!index.put(own.label, own.id)) continue;
-      names.push(own.name);
-      texts.push(own.value);
+      // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
+      // the family.
+      own.id ||= family.idOf(own.label, own.value);
+      family.put(own.label, own.id);
     }
-    this.rows[row] = family.rowOfSet(names, texts);
+    this.rows[row] = family.row(() => this.#textOf(row));
+  }
+
+  /** @param {number} row */
+  #textOf(row) {
+    return labelsText(Object.entries(this.labelsOf(row)).filter(([name]) => name !== NAME_LABEL));
   }
 
   /**
@@ -145,7 +137,7 @@ class RowMap {
     const values = this.#sets.valuesOf(label);
     let ids = this.#ids[label];
     if (ids === undefined || id >= ids.length) ids = this.#ids[label] = grown(ids ?? NOTHING, values.length);
-    if (ids[id] === 0) ids[id] = family.index.idOf(this.#labels[label], values[id].toWellFormed());
+    if (ids[id] === 0) ids[id] = family.idOf(this.#labels[label], values[id]);
     return ids[id];
   }
 }

@@ -60,9 +60,7 @@ class TableSource {
   #defaults;
   /** The table's epoch when its label sets were read. */
   #epoch = NaN;
-  /** @type {any} of this epoch, like the next two */
-  #labels;
-  /** @type {any} */
+  /** @type {any} of this epoch, as the next one */
   #definition;
   /** @type {any} */
   #rows;
@@ -85,7 +83,7 @@ class TableSource {
   read(extras = NO_EXTRAS) {
     const { table } = this.#view;
     if (table.epoch !== this.#epoch) this.#startEpoch(table);
-    this.#rows.extend(this.#labels, table.rowCount);
+    this.#rows.extend(table.rowCount);
     return {
       workerId: this.#workerId,
       definition: this.#definition,
@@ -105,9 +103,8 @@ class TableSource {
     const { windowed = false, maxIdleSeconds = table.maxIdleSeconds } = this.#view;
     const labelNames = [...table.labelNames];
     this.#epoch = table.epoch;
-    this.#labels = new TableLabels(table);
     this.#definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
-    this.#rows = new RowMap(this.#defaults);
+    this.#rows = new RowMap(new TableLabels(table), this.#defaults);
   }
 }
 

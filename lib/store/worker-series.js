@@ -11,22 +11,25 @@ const { ONE_PAGE } = require('../series/number-pages');
 const { widthOf, isLasting } = require('../series/layouts');
 const { UNKNOWN } = require('../series/row-starts');
 const { readJsonMetric } = require('./json-source');
-const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
+const { isList, MAX_NAME_CHARACTERS } = require('./json-labels');
 const { RowMap } = require('./row-map');
-const { withRecords, rowMapOf } = require('./worker-log');
+const { applyRecords } = require('./worker-log');
 const { isValidMetricName } = require('../registry/names');
 
 // Far more than a metric needs.
 const MAX_HELP_CHARACTERS = 2 ** 20;
 
-// Each row may have this many default labels, whatever the number of rows, because a row has at least 8 bytes
-// of numbers in each snapshot.
-const FREE_DEFAULTS = 64;
-
-// A log may have to be read as a whole. One of this size has some ten million label sets.
+// The log is read as a whole, if need be. One of so many bytes has some ten million label sets.
 const MAX_LOG_BYTES = 2 ** 30;
 
 const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * What is here of a log of which nothing was read.
+ *
+ * @type {Readonly<{log: string, bytes: number, checksum: number}>}
+ */
+const NOTHING = Object.freeze({ log: '', bytes: 0, checksum: NO_CHECKSUM });
 
 /**
  * @callback ReadLog
@@ -39,21 +42,15 @@ const NO_BYTES = Buffer.alloc(0);
 /** @typedef {import('../source/log-decoder').Definition} Definition */
 /** @typedef {import('../source/columns-decoder').ColumnsHeader} ColumnsHeader */
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('./worker-log').WorkerMetric} WorkerMetric */
-
-/**
- * @typedef {Omit<Source, 'rows' | 'starts'> & {metric: WorkerMetric, defaults: [string, string][]}}
- *   CheckedEntry
- */
+/** @typedef {import('./worker-log').LogMetric} LogMetric */
 
 class WorkerSeries {
-  /** @type {WorkerMetric[]} by number */
+  /** @type {(LogMetric | undefined)[]} by number */
   #metrics = [];
   #incarnation = '';
   #sequence = 0;
-  /** How much of the log has been applied. */
-  #log = { log: '', bytes: 0, checksum: NO_CHECKSUM };
-
+  /** What is here of the log. */
+  #log = NOTHING;
   #onUnreadable;
 
   /**
@@ -111,18 +108,11 @@ class WorkerSeries {
    * @param {ReadLog} readLog
    */
   #apply(buffer, header, readLog) {
-    const { log, logBytes } = header;
-    const present = log === this.#log.log ? this.#log : { log, bytes: 0, checksum: NO_CHECKSUM };
-    const rest = logOf(buffer, header, present, readLog);
-    // Everything is checked before anything is applied.
-    const metrics = this.#metricsWith(rest, header, present.bytes);
+    this.#extendLog(buffer, header, readLog);
     const columns = decodeColumns(buffer, header);
-    const checked = this.#checkedEntries(columns, header.bytes, metrics);
-    this.sources = checked.map(entry => ('metric' in entry ? sourceOf(entry) : entry));
-    this.#metrics = metrics;
+    this.sources = this.#sourcesOf(columns);
     this.#incarnation = header.incarnation;
     this.#sequence = header.sequence;
-    this.#log = { log, bytes: logBytes, checksum: header.logChecksum };
     this.failures = columns.failures;
     this.capturedAt = header.capturedAt;
     this.snapshotBytes = header.bytes;
@@ -130,16 +120,25 @@ class WorkerSeries {
   }
 
   /**
-   * @param {Buffer} rest of the log
-   * @param {ColumnsHeader} header
-   * @param {number} from position of its first byte
-   * @returns {WorkerMetric[]}
+   * Reads the log as far as the columns need it.
+   *
+   * @param {Buffer} buffer
+   * @param {ColumnsHeader} header of it
+   * @param {ReadLog} readLog
+   * @throws {SnapshotError} if it is missing or damaged
    */
-  #metricsWith(rest, { log }, from) {
-    const metrics = from === 0 ? [] : this.#metrics;
-    if (rest.length === 0) return metrics;
-    const labelCountOf = (/** @type {number} */ metric) => metrics[metric]?.definition.labelNames.length;
-    return withRecords(metrics, decodeLog(rest, from === 0 ? log : undefined, labelCountOf));
+  #extendLog(buffer, header, readLog) {
+    const { log, logBytes, logChecksum } = header;
+    const present = log === this.#log.log ? this.#log : NOTHING;
+    const rest = logOf(buffer, header, present, readLog);
+    if (present === NOTHING) this.#metrics = [];
+    // If a record is not valid, nothing more can be read of the log.
+    this.#log = NOTHING;
+    const labelCountOf = (/** @type {number} */ metric) =>
+      this.#metrics[metric]?.definition.labelNames.length;
+    if (rest.length > 0)
+      applyRecords(this.#metrics, decodeLog(rest, present === NOTHING ? log : undefined, labelCountOf));
+    this.#log = { log, bytes: logBytes, checksum: logChecksum };
   }
 
   /**
@@ -158,26 +157,20 @@ class WorkerSeries {
    * @param {number} now milliseconds since the epoch
    */
   applyJson(registries, now) {
-    const budget = new ReadBudget();
-    this.sources = [];
+    const lists = isList(registries) ? registries : [registries];
+    const metrics = lists.flatMap(list => (isList(list) ? list : [list]));
+    this.sources = metrics.flatMap(metric => this.#jsonSources(metric, []));
     this.capturedAt = now;
-    try {
-      for (const metric of metricsIn(registries, budget))
-        this.sources.push(...this.#jsonSources(metric, [], budget));
-    } catch (error) {
-      this.#onUnreadable('json', '', error);
-    }
   }
 
   /**
    * @param {any} metric
    * @param {[string, string][]} defaults
-   * @param {ReadBudget} budget
    * @returns {Source[]} none if the metric cannot be read: that affects neither other metrics nor the page
    */
-  #jsonSources(metric, defaults, budget) {
+  #jsonSources(metric, defaults) {
     try {
-      return [jsonSource(this.id, metric, defaults, budget)];
+      return [jsonSource(this.id, metric, defaults)];
     } catch (error) {
       this.#onUnreadable('json', metric?.name, error);
       return [];
@@ -200,45 +193,37 @@ class WorkerSeries {
 
   /**
    * @param {import('../source/columns-decoder').Columns} columns
-   * @param {number} bytes of them
-   * @param {WorkerMetric[]} metrics
-   * @returns {(Source | CheckedEntry)[]}
+   * @returns {Source[]}
+   * @throws {SnapshotError} if they do not fit the log
    */
-  #checkedEntries(columns, bytes, metrics) {
-    // Limited, because many rows could have the same thousands of default labels, and many entries the same
-    // label names.
-    const budget = new ReadBudget(bytes);
-    return columns.entries.flatMap(
-      /** @returns {(Source | CheckedEntry)[] | CheckedEntry} */ entry => {
-        const defaults = columns.defaultLabels[entry.defaults];
-        if ('json' in entry) return this.#jsonSources(entry.json, defaults, budget);
-        const metric = metrics[entry.metric];
-        if (metric === undefined || entry.rowCount > metric.rows) {
-          throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
-        }
-        const { definition } = metric;
-        const { labelNames, layout } = definition;
-        const onRows = Math.max(defaults.length - FREE_DEFAULTS, 0) * entry.rowCount;
-        budget.spend(labelNames.length + layout.marks.length + defaults.length + onRows);
-        const problem = problemOf(definition);
-        if (problem !== undefined) {
-          this.#onUnreadable('merge', definition.name, problem);
-          return [];
-        }
-        return {
-          workerId: this.id,
-          definition,
-          metric,
-          defaults,
-          ended: entry.ended,
-          rowCount: entry.rowCount,
-          order: entry.order,
-          pages: [columnsOf(columns, entry, widthOf(layout))],
-          pageShift: ONE_PAGE,
-          extras: extrasOf(columns, entry),
-        };
-      },
-    );
+  #sourcesOf(columns) {
+    const keys = columns.defaultLabels.map(defaults => JSON.stringify(defaults));
+    return columns.entries.flatMap(entry => {
+      const defaults = columns.defaultLabels[entry.defaults];
+      if ('json' in entry) return this.#jsonSources(entry.json, defaults);
+      const { rowCount, order, ended } = entry;
+      const metric = this.#metrics[entry.metric];
+      if (metric === undefined || rowCount > metric.rows)
+        throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
+      const { definition, starts } = metric;
+      const problem = problemOf(definition);
+      if (problem !== undefined) {
+        this.#onUnreadable('merge', definition.name, problem);
+        return [];
+      }
+      return {
+        workerId: this.id,
+        definition,
+        rows: metric.mapWith(defaults, keys[entry.defaults], rowCount),
+        rowCount,
+        order,
+        pages: [columnsOf(columns, entry, widthOf(definition.layout))],
+        pageShift: ONE_PAGE,
+        starts,
+        extras: extrasOf(columns, entry),
+        ended,
+      };
+    });
   }
 }
 
@@ -265,29 +250,6 @@ function logOf(buffer, { bytes, log, logBytes, logChecksum }, present, readLog) 
 }
 
 /**
- * Lists the properties, because each object created with `...entry` gets its own hidden class of 376 bytes.
- *
- * @param {CheckedEntry} entry
- * @returns {Source}
- */
-function sourceOf({
-  workerId,
-  definition,
-  metric,
-  defaults,
-  rowCount,
-  order,
-  pages,
-  pageShift,
-  extras,
-  ended,
-}) {
-  const rows = rowMapOf(metric, defaults, rowCount);
-  const { starts } = metric;
-  return { workerId, definition, rows, rowCount, order, pages, pageShift, starts, extras, ended };
-}
-
-/**
  * @param {Pick<Definition, 'name' | 'help' | 'type'>} definition
  * @returns {string | undefined} why the definition would make the page unreadable or very long
  */
@@ -299,39 +261,18 @@ function problemOf({ name, help, type }) {
 }
 
 /**
- * @param {unknown} registries lists of metrics, or metrics
- * @param {ReadBudget} budget
- * @returns {Generator<unknown>} metrics as JSON
- * @throws {SnapshotError} if there are too many
- */
-function* metricsIn(registries, budget) {
-  if (!Array.isArray(registries)) return;
-  budget.spend(registries.length);
-  for (const registry of registries) {
-    if (!Array.isArray(registry)) {
-      yield registry;
-      continue;
-    }
-    budget.spend(registry.length);
-    yield* registry;
-  }
-}
-
-/**
  * @param {number} workerId
  * @param {any} metric as JSON
  * @param {[string, string][]} defaults
- * @param {ReadBudget} [budget]
  * @returns {Source}
  * @throws {Error} if it cannot be read
  */
-function jsonSource(workerId, metric, defaults, budget = new ReadBudget()) {
-  const { definition, rows: sets, columns, starts, extras } = readJsonMetric(metric, budget);
+function jsonSource(workerId, metric, defaults) {
+  const { definition, rows: sets, columns, starts, extras } = readJsonMetric(metric);
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
-  budget.spend(defaults.length * sets.count);
-  const rows = new RowMap(defaults);
-  rows.extend(sets, sets.count);
+  const rows = new RowMap(sets, defaults);
+  rows.extend(sets.count);
   return {
     workerId,
     definition,

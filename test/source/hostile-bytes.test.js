@@ -15,7 +15,7 @@ const { readAnswer } = require('../../lib/cluster/primary/worker-answer');
 const { columnsName, isColumnsNameOf } = require('../../lib/spool/file-names');
 const { ByteWriter, SnapshotError, joined } = require('../../lib/source/byte-buffers');
 const { decodeLog } = require('../../lib/source/log-decoder');
-const { withRecords } = require('../../lib/store/worker-log');
+const { applyRecords } = require('../../lib/store/worker-log');
 const {
   BYTES_OFFSET,
   END_MARK,
@@ -280,13 +280,6 @@ describe('bytes from another process', () => {
         else assert.throws(apply, { code: 'numbers' }, `${extras}`);
       }
     });
-
-    it('cannot have many rows with many default labels', () => {
-      const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`l${i}`, '']));
-      const entries = [{ defaults: 0, rows: ROWS, start: 0 }];
-      const crafted = withNumbers(long, { defaultLabels: [labels], entries });
-      assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
-    });
   });
 
   it('a log with starts of rows that there are not, or of some rows only, is refused', () => {
@@ -301,15 +294,16 @@ describe('bytes from another process', () => {
       new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [worker.registry] }).inc({ a: 'x' });
       const { chunks } = worker.source.captureWithLog(WORKER, undefined);
       const log = joined(worker.source.log.bytesFrom(0));
-      const known = withRecords(
-        [],
+      const metrics = [];
+      applyRecords(
+        metrics,
         decodeLog(log, worker.source.log.name, () => undefined),
       );
       assert.ok(chunks.length > 0);
       assert.throws(
         () =>
-          withRecords(
-            known,
+          applyRecords(
+            metrics,
             decodeLog(Buffer.from(new Uint32Array(fields).buffer), undefined, () => 1),
           ),
         SnapshotError,

@@ -6,7 +6,7 @@ const { joined } = require('../../lib/source/byte-buffers');
 const fc = require('../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
-const { FamilyIndex } = require('../../lib/store/family-index');
+const { FamilyRows } = require('../../lib/store/family-rows');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { startsAreRead } = require('../../lib/series/row-starts');
@@ -552,65 +552,11 @@ test('ClusterStore: label values with unpaired surrogates are one series, as in 
   assert.strictEqual(samplesOf(await registry.metrics()).size, 5);
 });
 
-for (const aggregator of ['sum', 'max', 'first']) {
-  for (const [type, Metric, act] of [
-    ['counter', Counter, (metric, labels) => metric.inc(labels, 2)],
-    ['histogram', Histogram, (metric, labels) => metric.observe(labels, 2)],
-    ['summary', Summary, (metric, labels) => metric.observe(labels, 2)],
-  ]) {
-    test(`ClusterStore: of a ${type} with the aggregator '${aggregator}', a label set of more than 2 ** 20 characters is left out, and no other one`, async () => {
-      const config = { labelNames: ['a', 'b'], buckets: [1, 5], percentiles: [0.5], aggregator };
-      const long = { a: 'x'.repeat(2 ** 20), b: 'x' };
-      const sets = [{ a: '1' }, long, { b: '2' }, { ...long, b: '' }, {}];
-      const [workers, others] = [sets, sets.filter(({ a }) => a !== long.a)].map(recorded => {
-        const made = workersWith(Metric, 2, config);
-        for (const { metric } of made) for (const labels of recorded) act(metric, labels);
-        return made;
-      });
-      const [store, expected] = [new ClusterStore(), new ClusterStore()];
-      const countOf = () => store.state().failures.reduce((sum, { count }) => sum + count, 0);
-      for (let round = 1; round <= 3; round++) {
-        scrapeAll(workers, store);
-        scrapeAll(others, expected);
-        assert.strictEqual(textOf(store), textOf(expected));
-        assert.deepStrictEqual(store.state().failures, [{ stage: 'merge', metric: 'm', count: 2 * round }]);
-        for (const { metric } of [...workers, ...others]) act(metric, { a: '1' });
-        for (const { metric } of workers) act(metric, long);
-      }
-      // Its numbers of this scrape have not been merged yet.
-      for (const [given, into] of [
-        [workers, store],
-        [others, expected],
-      ]) {
-        scrapeAll(given, into);
-        into.retire(1);
-      }
-      assert.strictEqual(textOf(store), textOf(expected));
-      assert.ok(countOf() > 6);
-      for (const { metric } of workers) metric.remove(long);
-      scrape(workers[1], store, 2);
-      const before = countOf();
-      assert.strictEqual(textOf(store), textOf(expected));
-      assert.strictEqual(countOf(), before + 1);
-    });
-  }
-}
-
-test('ClusterStore: a custom aggregator gets no label set of more than 2 ** 20 characters, but all others', () => {
-  const [worker] = workersWith(Gauge, 1, { labelNames: ['a'], aggregator: 'own' });
-  for (const a of ['1', 'x'.repeat(2 ** 20), '2']) worker.metric.set({ a }, 5);
-  const store = cluster([worker]);
-  const [{ metrics }] = runThrough(store.merge(new Set(['own'])));
-  const shown = metrics[0].values.map(({ labels }) => labels);
-  assert.deepStrictEqual(shown, [{ a: '1' }, { a: '2' }]);
-  assert.deepStrictEqual(store.state().failures, [{ stage: 'merge', metric: 'm', count: 1 }]);
-});
-
 test('ClusterStore: a series is looked up once; later scrapes only move numbers', t => {
   const workers = workersWith(Counter, 3, { labelNames: ['a'] });
   for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
   const store = cluster(workers);
-  const lookUp = t.mock.method(FamilyIndex.prototype, 'row');
+  const lookUp = t.mock.method(FamilyRows.prototype, 'row');
   textOf(store);
   assert.strictEqual(lookUp.mock.callCount(), 300);
   for (let round = 0; round < 3; round++) {

@@ -5,10 +5,9 @@ const inspector = require('node:inspector');
 const { test } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
 const stock = require('prom-client');
-const { ReadBudget } = require('../../lib/store/json-labels');
 const { readJsonMetric } = require('../../lib/store/json-source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { FamilyIndex } = require('../../lib/store/family-index');
+const { FamilyRows } = require('../../lib/store/family-rows');
 const { textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 
 function gauge(values, rest) {
@@ -133,7 +132,7 @@ test('metric in JSON: label names that differ from sample to sample take steps i
 });
 
 test('metric in JSON: label names that no series has any more leave', t => {
-  const labelOf = t.mock.method(FamilyIndex.prototype, 'labelOf');
+  const labelNumber = t.mock.method(FamilyRows.prototype, 'labelNumber');
   const store = new ClusterStore();
   for (let scrape = 0; scrape < 20; scrape++) {
     const labels = Array.from({ length: 200 }, (_, i) => ({
@@ -143,21 +142,8 @@ test('metric in JSON: label names that no series has any more leave', t => {
     store.applyJson(1, [[gauge(labels)]]);
     assert.strictEqual(samplesOf(textOf(store)).size, 200);
   }
-  const most = Math.max(...labelOf.mock.calls.map(call => call.this.names.length));
+  const most = Math.max(...labelNumber.mock.calls.map(({ result }) => result));
   assert.ok(most < 2000, `${most} of 4000 label names`);
-});
-
-test('metric in JSON: a text or a list instead of labels costs the metric at once, however long it is', t => {
-  const keys = t.mock.method(Object, 'keys');
-  const metrics = ['x'.repeat(1e6), Array(1e5).fill('x')].flatMap(labels => [
-    gauge([{ value: 1, labels }], { name: 'odd' }),
-    gauge([{ value: 1, sharedLabels: labels }], { name: 'odd' }),
-    histogram([{ ...bucket(1, 1), labels }]),
-  ]);
-  const exemplar = { labelSet: Array(1e5).fill('x'), value: 1, timestamp: 1 };
-  assert.deepStrictEqual(shown(...metrics, gauge([{ value: 1, exemplar }])), new Map([[seriesKey('m'), 1]]));
-  const most = Math.max(...keys.mock.calls.map(({ result }) => result?.length ?? 0));
-  assert.ok(most < 100, `${most} keys`);
 });
 
 test('an answer whose lists have billions of holes costs its metrics at once', () => {
@@ -171,35 +157,17 @@ test('an answer whose lists have billions of holes costs its metrics at once', (
   }
 });
 
-test('metrics of one answer share a limit of samples and labels, as one list may be in many places', () => {
-  const budget = new ReadBudget();
-  const metric = gauge([{ value: 1, labels: { a: 1, b: 2 } }]);
-  budget.spend(2 ** 25 - 5);
-  readJsonMetric(metric, budget);
-  assert.throws(() => readJsonMetric(metric, budget), { code: 'length', message: /too many metrics/ });
-  assert.throws(() => readJsonMetric(gauge([]), budget), { code: 'length' });
-});
-
-test('a very long name, help or label name costs the page nothing but that metric, a very long label its series', () => {
+test('a very long name, help or label name costs the page nothing but that metric', () => {
   const one = rest => gauge([{ value: 1, labels: {} }], rest);
-  const labelled = labels =>
-    gauge(
-      [
-        { value: 1, labels },
-        { value: 2, labels: { b: 'x' } },
-      ],
-      { name: 'other' },
-    );
   const long = 'a'.repeat(2 ** 20 + 1);
-  for (const [metric, others] of [
-    [one({ name: long }), []],
-    [one({ name: 'other', help: long }), []],
-    [labelled({ [long]: 1 }), []],
-    [labelled({ a: '"'.repeat(2 ** 20 + 1) }), [[seriesKey('other', { b: 'x' }), 2]]],
+  for (const metric of [
+    one({ name: long }),
+    one({ name: 'other', help: long }),
+    gauge([{ value: 1, labels: { [long]: 1 } }], { name: 'other' }),
   ]) {
     const store = new ClusterStore();
     store.applyJson(1, [[metric, one({ name: 'm' })]]);
-    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([...others, [seriesKey('m'), 1]]));
+    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
     assert.strictEqual(store.state().failures.length, 1);
   }
 });
@@ -228,45 +196,6 @@ test('metric in JSON: series without common bounds or quantiles take no table of
   const summary = readJsonMetric({ name: 's', help: 's', type: 'summary', values: series });
   assert.strictEqual(summary.definition.layout.kind, 'value');
   assert.strictEqual(summary.columns.length, 3000);
-});
-
-test('ClusterStore: bounds of two workers that would make a table much larger than all that was sent cost their metric', () => {
-  const store = new ClusterStore();
-  const bounds = Array.from({ length: 20_000 }, (_, i) => bucket(i, 1));
-  store.applyJson(1, [[histogram(bounds), gauge([{ value: 1, labels: {} }])]]);
-  store.applyJson(2, [[histogram(Array.from({ length: 2000 }, (_, a) => bucket(0.5, 1, { a })))]]);
-  assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
-  assert.deepStrictEqual(failuresOf(store), { 'merge h': 1 });
-});
-
-test('ClusterStore: quantiles that only one of two workers has make no page that is much larger than what was sent', () => {
-  const store = new ClusterStore();
-  const summary = values => ({ name: 's', help: 's', type: 'summary', values });
-  const quantiles = Array.from({ length: 100 }, (_, quantile) => ({ value: 1, labels: { quantile } }));
-  store.applyJson(1, [[summary(quantiles)]]);
-  store.applyJson(2, [
-    [summary(Array.from({ length: 11_000 }, (_, a) => ({ value: 1, labels: { a, quantile: 1 } })))],
-  ]);
-  assert.strictEqual(textOf(store), '\n');
-  assert.deepStrictEqual(failuresOf(store), { 'merge s': 1 });
-});
-
-test('ClusterStore: of series with different label names, a thousand of a metric are retired', () => {
-  const counter = {
-    ...gauge(Array.from({ length: 2000 }, (_, i) => ({ value: i, labels: { [`n${i}`]: 'v', all: i % 7 } }))),
-    type: 'counter',
-  };
-  const store = new ClusterStore();
-  store.applyJson(1, [[counter]]);
-  store.retire(1);
-  const { failures } = store.state();
-  assert.deepStrictEqual(failures, [{ stage: 'merge', metric: counter.name, count: 1 }]);
-  const bytes = store.encodeRetired();
-  assert.ok(bytes.length < 1000 * 400, `${bytes.length} bytes`);
-  const restored = new ClusterStore();
-  restored.restoreRetired(Buffer.from(new Uint8Array(bytes).buffer));
-  assert.deepStrictEqual(samplesOf(textOf(restored)), samplesOf(textOf(store)));
-  assert.strictEqual(samplesOf(textOf(restored)).size, 1000);
 });
 
 test('metric in JSON: values with unpaired surrogates are one series', () => {
