@@ -119,7 +119,8 @@ function messageOf(error) {
 
 const opened = aggregator.open().then(() => {
   port.on('message', handle);
-  port.postMessage({ op: 'ready' });
+  // As the reply to request 0, the start.
+  port.postMessage({ op: 'ready', id: 0 });
   lowerPriority();
 });
 // The thread ends with the error, whatever the application does about unhandled rejections.

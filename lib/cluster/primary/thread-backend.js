@@ -14,6 +14,9 @@ const { unref } = require('../../event-loop/timers');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
+/** Id of the message with which a thread says that it is ready. */
+const START_ID = 0;
+
 /** The thread was lost during a scrape: the scrape may be tried again. */
 class ThreadLostError extends Error {}
 
@@ -43,7 +46,7 @@ class ThreadBackend {
   #events;
   /** @type {Map<number, Pending>} by id */
   #pending = new Map();
-  #nextId = 1;
+  #nextId = START_ID + 1;
   /** @type {Error | undefined} with which the thread ended */
   #error = undefined;
   #closing = false;
@@ -78,59 +81,34 @@ class ThreadBackend {
     }
   }
 
-  /**
-   * @param {object} options
-   * @returns {Promise<void>}
-   */
-  #startThread(options) {
+  /** @param {object} options */
+  async #startThread(options) {
     const { Worker } = require('node:worker_threads');
     const { directory, fallbacks, adopt, totals, retiredMaxAge, activeSeries, inMemory } = this.#options;
     const spool = { directory, fallbacks, adopt, inMemory };
     const { main, isCode } = this.#file;
-    return new Promise((resolve, reject) => {
-      const thread = new Worker(main, {
-        ...options,
-        eval: isCode,
-        name: 'prom-client-cluster',
-        // The thread's heap may become as large as this process's own.
-        resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge, activeSeries },
-      });
-      let started = false;
-      let isGivenUp = false;
-      // The thread creates its directory before it is ready, and a file system may hang.
-      const endWatch = watch(() => {
-        isGivenUp = true;
-        reject(new Error('the aggregator thread does not start'));
-        thread.terminate();
-      });
-      thread.on('message', message => {
-        // Messages that it sent before it was given up may still arrive.
-        if (isGivenUp) return;
-        if (message.op === 'ready') {
-          started = true;
-          endWatch();
-          this.#thread = thread;
-          // An idle thread must not keep the process alive; request() references it while a scrape is
-          // pending.
-          thread.unref();
-          resolve();
-        } else {
-          this.#receive(message);
-        }
-      });
-      // Without a listener an error in the thread would be an uncaught exception of the application.
-      thread.on('error', error => {
-        debug('the aggregator thread failed: %s', error);
-        this.#error = error;
-        reject(error);
-      });
-      thread.on('exit', code => {
-        endWatch();
-        reject(new Error(`the aggregator thread ended with code ${code}`));
-        if (started) this.#onThreadLost(thread);
-      });
+    const thread = new Worker(main, {
+      ...options,
+      eval: isCode,
+      name: 'prom-client-cluster',
+      // The thread's heap may become as large as this process's own.
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
+      workerData: { version: PACKAGE_VERSION, ...spool, totals, retiredMaxAge, activeSeries },
     });
+    this.#thread = thread;
+    this.#error = undefined;
+    thread.on('message', message => {
+      // Messages that it sent before it was given up may still arrive.
+      if (thread === this.#thread) this.#receive(message);
+    });
+    // Without a listener an error in the thread would be an uncaught exception of the application.
+    thread.on('error', error => {
+      debug('the aggregator thread failed: %s', error);
+      this.#error = error;
+    });
+    thread.on('exit', () => this.#onThreadLost(thread));
+    // The thread creates its directory before it is ready, and a file system may hang.
+    await this.#replyOf(thread, START_ID);
   }
 
   /** @param {any} message */
@@ -166,9 +144,11 @@ class ThreadBackend {
     if (thread !== this.#thread) return;
     this.#thread = undefined;
     const pending = [...this.#pending.values()];
+    const isStarting = this.#pending.has(START_ID);
     this.#pending.clear();
-    if (!this.#closing) this.#events.onRestart(this.#error);
-    for (const { reject } of pending) reject(new ThreadLostError('the aggregator thread is gone'));
+    if (!this.#closing && !isStarting) this.#events.onRestart(this.#error);
+    const gone = new ThreadLostError('the aggregator thread is gone');
+    for (const { reject } of pending) reject((isStarting && this.#error) || gone);
   }
 
   /**
@@ -220,23 +200,31 @@ class ThreadBackend {
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
     const isLong = op === 'deliverPush';
     const id = this.#nextId++;
-    let endWatch = () => {};
-    const reply = new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject, isLong });
-      if (!isLong) {
-        thread.ref();
-        endWatch = watch(() => {
-          debug('the aggregator thread does not answer');
-          this.#giveUp(thread);
-        });
-      }
-      try {
-        thread.postMessage({ op, args, id });
-      } catch (error) {
-        this.#settle(id)?.reject(/** @type {Error} */ (error));
-      }
+    const reply = this.#replyOf(thread, id, isLong);
+    try {
+      thread.postMessage({ op, args, id });
+    } catch (error) {
+      this.#settle(id)?.reject(/** @type {Error} */ (error));
+    }
+    return reply;
+  }
+
+  /**
+   * An idle thread does not keep the process alive. It does while a reply is pending.
+   *
+   * @param {import('node:worker_threads').Worker} thread
+   * @param {number} id of the request
+   * @param {boolean} [isLong] see Pending
+   */
+  async #replyOf(thread, id, isLong = false) {
+    const reply = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject, isLong }));
+    if (isLong) return reply;
+    thread.ref();
+    const endWatch = watch(() => {
+      debug('the aggregator thread does not answer');
+      this.#giveUp(thread);
     });
-    return reply.finally(() => endWatch());
+    return reply.finally(endWatch);
   }
 }
 
