@@ -308,6 +308,9 @@ async function watchReplacement({ client, cluster, require, state }, library, di
       return false;
     }
   };
+  // So many that the log is mostly about what is gone from then on.
+  for (const name of state.passing) client.register.removeSingleMetric(name);
+  await state.tick();
   const calls = [];
   const missing = [];
   let isLooking = false;
@@ -326,8 +329,6 @@ async function watchReplacement({ client, cluster, require, state }, library, di
     };
   }
   state.many.inc({ number: 19_999 });
-  // So many that the log would be mostly about what is gone.
-  for (const name of state.passing) client.register.removeSingleMetric(name);
   await state.tick();
   Object.assign(fs, originals);
   return { calls, missing };
