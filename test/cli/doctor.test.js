@@ -148,9 +148,7 @@ describe('doctor', () => {
   it('doctor accepts two names of this library, and refuses two copies with one name', t => {
     const place = makePlace(t);
     write(place, {
-      'package.json': {
-        dependencies: { 'prom-client': '1', '@prometheus-io/client': '1', nesting: '1' },
-      },
+      'package.json': { dependencies: { 'prom-client': '1', '@prometheus-io/client': '1', nesting: '1' } },
       'node_modules/prom-client/package.json': OWN,
       'node_modules/@prometheus-io/client/package.json': OWN,
     });

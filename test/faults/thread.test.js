@@ -128,20 +128,6 @@ describe('a thread that ends', () => {
     /** After three losses within 40 seconds of one another no other thread would be started. */
     const letMinutePass = () => cluster.run(({ clock }) => clock.advance(61_000));
 
-    await t.test('a thread that ends while it has nothing to do is replaced', async () => {
-      const before = await cluster.scrape();
-      await recordOne();
-      await cluster.run(terminate);
-      const after = await cluster.scrape();
-      assert.equal(after.get('done_total'), expected);
-      assert.equal(after.get('open'), 4);
-      assert.equal(after.get('series_total{number="7",worker="2"}'), 1);
-      assert.deepEqual([...after.keys()].sort(), [...before.keys()].sort());
-      assert.equal(await cluster.run($ => $.threads.length), 2);
-      assert.deepEqual((await cluster.internals()).refused, {});
-      assert.equal(cluster.spools().length, 1, 'the new thread took over the directory');
-    });
-
     for (const [moment, operation] of Object.entries(MOMENTS)) {
       await t.test(`a thread that ends when ${moment} costs that scrape one retry`, async () => {
         await letMinutePass();
@@ -258,29 +244,6 @@ describe('a thread that ends', () => {
       end();
       await cluster.gone(id);
       assert.ok((await total()) >= own + 100);
-    });
-
-    await t.test('threads that end again and again are replaced by aggregation in place', async () => {
-      await letMinutePass();
-      expected = await total();
-      const before = await cluster.run($ => $.threads.length);
-      let threads = before;
-      for (let i = 0; i < 20; i++) {
-        await cluster.run(terminate);
-        await recordOne();
-        assert.equal(await total(), expected);
-        const now = await cluster.run($ => $.threads.length);
-        if (now === threads) break;
-        threads = now;
-      }
-      assert.ok(threads > before + 1 && threads < before + 19, `${threads - before} more threads`);
-      const { id, end } = await startWorker();
-      end();
-      await cluster.gone(id);
-      expected += 100;
-      for (let i = 0; i < 2; i++) assert.equal(await total(), expected);
-      const { aggregator, aggregatorReason } = await cluster.internals();
-      assert.deepEqual([aggregator, aggregatorReason], ['in place', 'start']);
     });
 
     await cluster.end();

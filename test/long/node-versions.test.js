@@ -138,9 +138,7 @@ for (const version of VERSIONS) {
 
     it(
       `Node.js ${version} imports names from TypeScript as it is`,
-      {
-        skip: version < 22 && 'Node.js 20 does not take types away',
-      },
+      { skip: version < 22 && 'Node.js 20 does not take types away' },
       async () => {
         assertImported((await runOn(version, ['loading-everything.mts'])).stdout);
       },

@@ -155,14 +155,7 @@ describe(
         for (let i = 0; i < MESSAGES; i++) {
           const type = [REQUEST, WELCOME, PAGE, HELLO, PING][i % 5];
           const directory = ['', 'relative', group.place, `${group.place}/missing`][i % 4];
-          const valid = {
-            type,
-            requestId: i,
-            directory,
-            badLog: 'x',
-            timeout: 1000,
-            pageId: i,
-          };
+          const valid = { type, requestId: i, directory, badLog: 'x', timeout: 1000, pageId: i };
           const { directory: any, ...message } = hostileMessage(valid, random, FIELDS);
           // Where a process writes is decided by the leader, so other places are left out.
           socket.write(

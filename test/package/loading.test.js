@@ -44,13 +44,7 @@ const LATER = [
   'zlib',
 ];
 
-const UNTOUCHED = {
-  listeners: {},
-  replaced: [],
-  globals: [],
-  asynchronous: [],
-  environment: 'as it was',
-};
+const UNTOUCHED = { listeners: {}, replaced: [], globals: [], asynchronous: [], environment: 'as it was' };
 
 /** @type {string} */
 let place;

@@ -20,9 +20,7 @@ const OUTER = { a: 'x', b: 'outer' };
 const INNER = { a: 'y', b: 'inner' };
 
 /** Label sets with the text of OUTER that call a function once, when they are read for the nth time. */
-const LABEL_SETS = {
-  'toString()': onRead => ({ a: 'x', b: { toString: () => onRead() ?? 'outer' } }),
-};
+const LABEL_SETS = { 'toString()': onRead => ({ a: 'x', b: { toString: () => onRead() ?? 'outer' } }) };
 
 /**
  * @param {number} n

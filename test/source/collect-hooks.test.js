@@ -64,10 +64,8 @@ describe('collect hooks of calls that overlap', () => {
       metric.runs[2].end();
       await later.ended;
       assert.deepEqual(first.failures, end === 'fail' ? ['held: of the first'] : []);
-      assert.deepEqual(
-        others.map(call => call.failures),
-        Array(3).fill(['held: of the second']),
-      );
+      const shown = others.map(call => call.failures);
+      assert.deepEqual(shown, Array(3).fill(['held: of the second']));
       assert.deepEqual([later.failures, metric.runs.length], [[], 3]);
     }
   });

@@ -266,11 +266,7 @@ for (const bytes of [1e300, NaN, -1, '5', 16n]) {
       counter.inc({ a: 'new', b: `${i}` });
       await captureWith({ source, store });
       const whole = new ClusterStore();
-      await captureWith({
-        source,
-        store: whole,
-        position: { ...store.worker(WORKER)?.position, bytes },
-      });
+      await captureWith({ source, store: whole, position: { ...store.worker(WORKER)?.position, bytes } });
       await assertShows(whole, registry);
     }
     await captureWith({ source, store });
@@ -483,9 +479,7 @@ for (const [when, isFirstCaptured] of [
     // A worker that is also the member of a group has two sources.
     const sources = [source, new Source(() => registries)];
     const captures = sources.map(each =>
-      each.prepare(60_000, {
-        capture: ahead => bytesOf(each.captureWithLog(WORKER, undefined, { ahead })),
-      }),
+      each.prepare(60_000, { capture: ahead => bytesOf(each.captureWithLog(WORKER, undefined, { ahead })) }),
     );
     while (hooks.length < 2) await new Promise(resolve => setImmediate(resolve));
     if (isFirstCaptured) {

@@ -132,10 +132,7 @@ class History {
   }
 
   #join() {
-    const worker = new EndingWorker(this.#nextId++, {
-      type: this.type,
-      maxIdleSeconds: this.maxIdle / 1000,
-    });
+    const worker = new EndingWorker(this.#nextId++, { type: this.type, maxIdleSeconds: this.maxIdle / 1000 });
     this.#workers.set(worker.id, worker);
   }
 

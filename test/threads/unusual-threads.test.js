@@ -573,12 +573,7 @@ describe('unusual threads', () => {
       });
       inbox.postMessage({ thread, memory: new SharedArrayBuffer(8 * (i % 9)), memoryNumber: i % 40 });
       inbox.postMessage({ thread, chunk: new SharedArrayBuffer(i % 20) });
-      inbox.postMessage({
-        thread,
-        extras: { digests: [[0, 0, new Float64Array(3)]] },
-        hook: i,
-        failed: 5,
-      });
+      inbox.postMessage({ thread, extras: { digests: [[0, 0, new Float64Array(3)]] }, hook: i, failed: 5 });
       if (i % 3 === 0) inbox.postMessage({ thread, ended: true });
     }
     inbox.close();

@@ -163,10 +163,8 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
 
   it('the next leader continues with snapshot files; those of an ended group are removed', () => {
     directory.claim(1, A);
-    assert.deepEqual(
-      [A, B].map(id => directory.isLedBy(1, id)),
-      [true, false],
-    );
+    const shown = [A, B].map(id => directory.isLedBy(1, id));
+    assert.deepEqual(shown, [true, false]);
     addSpool(1);
     const digits = '0'.repeat(24);
     for (const name of [`w3-r1-${digits}.columns`, `w3-${digits}.log`, `w7-r0-${digits}.columns`])

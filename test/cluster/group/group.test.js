@@ -171,10 +171,8 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     for (const group of groups) group.join();
     await until(() => groups.every(isLinked), 'they are linked');
     const ids = groups.map(group => group.state().group.id);
-    assert.deepEqual(
-      ids.sort((a, b) => a - b),
-      [newId(), newId() + 1],
-    );
+    const shown = ids.sort((a, b) => a - b);
+    assert.deepEqual(shown, [newId(), newId() + 1]);
   });
 
   it('asks another one again that has lost its link, and links again before it has answered', async t => {
@@ -370,20 +368,16 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
           joinGroup({ group: 'other' }, () => []),
           undefined,
         );
-      assert.equal(
-        joinGroup({}, () => []),
-        group,
-      );
+      const shown = joinGroup({}, () => []);
+      assert.equal(shown, group);
     });
   }
 
   it('is none, with a warning, if the name in the environment is not valid', t => {
     const warning = t.mock.method(process, 'emitWarning', () => {});
     replace(t, process, { env: named('../a') });
-    assert.equal(
-      joinGroup({}, () => []),
-      undefined,
-    );
+    const shown = joinGroup({}, () => []);
+    assert.equal(shown, undefined);
     assert.match(
       String(warning.mock.calls[0].arguments[0]),
       /^PROM_CLIENT_CLUSTER_GROUP is ignored: group must be a name of at most 32 letters/,

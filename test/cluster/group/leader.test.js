@@ -118,9 +118,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
 
   it('starts an empty group if it has not', async () => {
     await elect(false);
-    assert.deepEqual(
-      fs.readdirSync(directory.placeOf(2)).filter(name => name === SPOOL),
-      [],
-    );
+    const shown = fs.readdirSync(directory.placeOf(2)).filter(name => name === SPOOL);
+    assert.deepEqual(shown, []);
   });
 });

@@ -68,10 +68,8 @@ describe('a thread that runs out of memory', () => {
     t.mock.timers.tick(1000);
     await supervisor.starting;
     assert.ok(supervisor.running);
-    assert.deepEqual(
-      started.map(({ inPlace }) => inPlace),
-      [false, false],
-    );
+    const inPlaces = started.map(({ inPlace }) => inPlace);
+    assert.deepEqual(inPlaces, [false, false]);
   });
 
   it('an aggregator that cannot be started, for any other reason, is started again later, too', async t => {
@@ -165,10 +163,8 @@ describe('a thread that ends for another reason', () => {
     assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
     t.mock.timers.tick(600_000);
     await supervisor.starting;
-    assert.deepEqual(
-      started.map(({ inPlace }) => inPlace),
-      [false, false, false, true],
-    );
+    const inPlaces = started.map(({ inPlace }) => inPlace);
+    assert.deepEqual(inPlaces, [false, false, false, true]);
     assert.deepEqual([lost, supervisor.lostThreads], [3, 3]);
   });
 

@@ -67,10 +67,8 @@ test('aggregators distinguish label sets that prom-client confuses', () => {
     { value: 3, labels: { b: '2', a: '1' } },
   ]);
   const { values } = aggregators.sum([metric]);
-  assert.deepStrictEqual(
-    values.map(({ value }) => value),
-    [1, 5],
-  );
+  const shown = values.map(({ value }) => value);
+  assert.deepStrictEqual(shown, [1, 5]);
 });
 
 test('aggregators treat missing, null and undefined labels, and labels of undefined, as one label set', () => {
@@ -187,14 +185,12 @@ test("an application's own aggregators are used, also in place of a built-in one
     const metric = (name, aggregator) => gauge([{ value: 7, labels: {} }], { name, aggregator });
     const list = [metric('a', 'count'), metric('b', 'sum'), metric('c', 'nothing'), metric('d', 'max')];
     const json = await AggregatorRegistry.aggregate([list, list]).getMetricsAsJSON();
-    assert.deepStrictEqual(
-      json.map(({ name, values }) => [name, values[0].value]),
-      [
-        ['a', 2],
-        ['b', 2],
-        ['d', 7],
-      ],
-    );
+    const shown = json.map(({ name, values }) => [name, values[0].value]);
+    assert.deepStrictEqual(shown, [
+      ['a', 2],
+      ['b', 2],
+      ['d', 7],
+    ]);
   });
   assert.deepStrictEqual(customAggregators(), []);
 });

@@ -85,11 +85,7 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   const leaves = assert.rejects(late, { message: 'Operation timed out.', code: 'PROM_CLIENT_TIMEOUT' });
   t.mock.timers.tick(5000);
   await leaves;
-  renders[0].resolve({
-    again: [],
-    bodies: names.map(file => ({ file, length: 4 })),
-    state: NO_FAILURES,
-  });
+  renders[0].resolve({ again: [], bodies: names.map(file => ({ file, length: 4 })), state: NO_FAILURES });
   assert.equal((await inTime).file, 'in time');
   assert.deepEqual(discarded, ['late']);
 });
@@ -150,12 +146,7 @@ describe('a caller whose time is up', () => {
     const discarded = [];
     cluster.discard = file => discarded.push(file);
     cluster.render = async ([{ file }]) => {
-      return {
-        again: [],
-        bodies: [{ file, length: 4 }],
-        isEmpty: file !== 'incomplete',
-        state: NO_FAILURES,
-      };
+      return { again: [], bodies: [{ file, length: 4 }], isEmpty: file !== 'incomplete', state: NO_FAILURES };
     };
     const expired = file => {
       const caller = rounds.collect({ ...TEXT, file }, 100);

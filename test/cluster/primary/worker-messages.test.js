@@ -17,9 +17,7 @@ it('the last columns of a worker over IPC are the newest valid ones, and are par
   receive({ source: 'first', reason: 'ENOSPC' });
   receive({ source: 'second', reason: { toString: null } });
   const invalid = [
-    ...[undefined, null, 7, {}, [], { toString: null }, 'x'.repeat(2 ** 25 + 1)].map(source => ({
-      source,
-    })),
+    ...[undefined, null, 7, {}, [], { toString: null }, 'x'.repeat(2 ** 25 + 1)].map(source => ({ source })),
     { metrics: [[{ name: 'x', help: 'h', type: 'gauge', values: [] }]], source: 'third' },
     { file: FILE, bytes: 5 },
     { error: 'failed' },

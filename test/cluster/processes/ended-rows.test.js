@@ -49,10 +49,8 @@ describe('a series that ends in one worker', () => {
   function countIn(samples, a) {
     const counts = ['c', 'h_sum', 'h_count', 'n_sum', 'n_count', 's_sum', 's_count'];
     const [first, ...others] = counts.map(name => samples.get(`${name}{a="${a}"}`));
-    assert.deepEqual(
-      others,
-      others.map(() => first),
-    );
+    const expected = others.map(() => first);
+    assert.deepEqual(others, expected);
     return first;
   }
 

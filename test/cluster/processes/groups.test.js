@@ -125,10 +125,8 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     }
     const warnings = await Promise.all(processes.map(member => member.do('warnings')));
     const ofHook = warnings.map(list => list.filter(text => text.includes('failing has failed: on purpose')));
-    assert.deepEqual(
-      ofHook.map(({ length }) => length),
-      [0, 1],
-    );
+    const lengths = ofHook.map(({ length }) => length);
+    assert.deepEqual(lengths, [0, 1]);
   });
 
   it('a killed process loses nothing that was in a checkpoint', async () => {

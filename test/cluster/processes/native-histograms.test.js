@@ -29,10 +29,8 @@ function bucketsOf(page) {
         ...{ positiveSpans, positiveDeltas, negativeSpans, negativeDeltas },
       });
       const counts = [...buckets.positive.counts, ...buckets.negative.counts];
-      assert.equal(
-        count,
-        counts.reduce((sum, each) => sum + each, zeroCount),
-      );
+      const expected = counts.reduce((sum, each) => sum + each, zeroCount);
+      assert.equal(count, expected);
       return [labels.a, buckets];
     }),
   );

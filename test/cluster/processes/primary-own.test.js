@@ -60,15 +60,11 @@ async function showSums(cluster) {
     ['sum', 'first', 'min', 'max', 'average'].map(aggregator => samples.get(`gauge_${aggregator}`)),
     [13, 10, 1, 10, 13 / 3],
   );
-  assert.deepEqual(
-    ['10', '1', '2'].map(number => samples.get(`series_total{process="${number}"}`)),
-    [1, 1, 1],
-  );
+  const found = ['10', '1', '2'].map(number => samples.get(`series_total{process="${number}"}`));
+  assert.deepEqual(found, [1, 1, 1]);
   assert.ok(text.indexOf('{process="10"} 1') < text.indexOf('{process="1"} 1'), 'it comes first');
-  assert.deepEqual(
-    ['5', '20', '+Inf'].map(le => samples.get(`took_bucket{le="${le}"}`)),
-    [2, 3, 3],
-  );
+  const shown = ['5', '20', '+Inf'].map(le => samples.get(`took_bucket{le="${le}"}`));
+  assert.deepEqual(shown, [2, 3, 3]);
   assert.match(text, /^took_bucket\{le="20"\} 3 # \{process="10"\} 10 /m);
   assert.deepEqual([samples.get('took_sum'), samples.get('took_count')], [13, 3]);
   assert.deepEqual([samples.get('size_sum'), samples.get('size_count')], [1300, 300]);

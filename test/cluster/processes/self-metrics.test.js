@@ -157,10 +157,8 @@ describe('self-metrics of a cluster', () => {
     const has = text => /^prom_client_cluster_workers\{state="fresh"\} 2$/m.test(text);
     assert.deepEqual(pages.map(has), [true, true, false, false]);
     assert.ok(!pages[2].includes(PREFIX) && !pages[3].includes(PREFIX));
-    assert.deepEqual(
-      pages.map(page => page.includes('done_total 2')),
-      [true, true, true, false],
-    );
+    const shown = pages.map(page => page.includes('done_total 2'));
+    assert.deepEqual(shown, [true, true, true, false]);
 
     const asked = await cluster.run(async ({ aggregator, state }) => {
       state.servers.forEach(server => server.close());
@@ -463,26 +461,19 @@ describe('self-metrics of a cluster', () => {
       ([, name, type, labels]) => ({ name, type, labels: labels.match(/\w+/g) ?? [] }),
     );
     const inClusters = table.filter(({ name }) => !name.startsWith(`${PREFIX}group_`));
-    assert.deepEqual(
-      inClusters.map(({ name, type }) => [name, type]),
-      types,
-    );
+    const seen = inClusters.map(({ name, type }) => [name, type]);
+    assert.deepEqual(seen, types);
     for (const { name, labels } of inClusters) {
       const sample = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*?)\\})? `, 'm').exec(text);
       const found = Array.from((sample[1] ?? '').matchAll(/(\w+)="/g), ([, label]) => label);
-      assert.deepEqual(
-        found.filter(label => label !== 'le'),
-        labels,
-        name,
-      );
+      const shown = found.filter(label => label !== 'le');
+      assert.deepEqual(shown, labels, name);
       assert.ok(new RegExp(`expr: .*\\b${name}(_bucket)?\\b`).test(DOCUMENT), `an alert on ${name}`);
     }
     const used = new Set(Array.from(DOCUMENT.matchAll(/\bprom_client_cluster_\w+/g), ([name]) => name));
     const existing = new Set(table.flatMap(({ name }) => [name, `${name}_bucket`]));
-    assert.deepEqual(
-      [...used].filter(name => !existing.has(name)),
-      [],
-    );
+    const actual = [...used].filter(name => !existing.has(name));
+    assert.deepEqual(actual, []);
     const states = [...new Set(Array.from(text.matchAll(/state="(\w+)"/g), ([, state]) => state))];
     const documented = DOCUMENT.slice(DOCUMENT.indexOf('### States'), DOCUMENT.indexOf('### Stages'));
     assert.deepEqual(

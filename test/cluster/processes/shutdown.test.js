@@ -109,11 +109,8 @@ describe('shutdown() and close() in a cluster', () => {
     });
     assert.deepEqual(await growth(cluster, before), [1101, 4]);
     await cluster.run(shutDown, LONG);
-    assert.deepEqual(
-      fs.readdirSync(cluster.spool).filter(name => name.startsWith('w')),
-      [],
-      'no file is left of it',
-    );
+    const shown = fs.readdirSync(cluster.spool).filter(name => name.startsWith('w'));
+    assert.deepEqual(shown, [], 'no file is left of it');
   });
 
   it('shutdown() in a worker, several times at once, saves complete numbers', async () => {

@@ -59,10 +59,8 @@ describe('the page from a worker', () => {
       await state.page();
       return state.messages;
     });
-    assert.deepEqual(
-      messages.map(message => Object.keys(message)),
-      [['type', 'pageId', 'file', 'bytes']],
-    );
+    const shown = messages.map(message => Object.keys(message));
+    assert.deepEqual(shown, [['type', 'pageId', 'file', 'bytes']]);
     assert.match(messages[0].file, /^w1-p\d+-[0-9a-f]{24}\.page$/);
     assert.deepEqual(pagesIn(cluster().spool), []);
   });
@@ -165,10 +163,8 @@ describe('the page from a worker', () => {
     await cluster().inWorkers([1, 2], count);
     const after = totalsIn(await cluster().inWorker(1, page));
     await cluster().signal(3, 'SIGCONT');
-    assert.deepEqual(
-      after,
-      before.map(([id, total]) => [id, id === 3 ? total : total + 2]),
-    );
+    const expected = before.map(([id, total]) => [id, id === 3 ? total : total + 2]);
+    assert.deepEqual(after, expected);
     await cluster().inWorkers([3], count);
     const hasAll = async () => totalsIn(await cluster().inWorker(1, page))[2][1] === before[2][1] + 2;
     await until(hasAll, 'worker 3 answers again');

@@ -21,11 +21,7 @@ describe('the change detector of a worker', () => {
     fc.record({ what: fc.constant('observe'), labels: LABELS, value: NUMBER }),
     fc.record({ what: fc.constant('summarize'), labels: LABELS, value: NUMBER }),
     fc.record({ what: fc.constant('exemplar'), labels: LABELS, value: NUMBER, trace: TEXT }),
-    fc.record({
-      what: fc.constant('remove'),
-      labels: LABELS,
-      metric: fc.constantFrom('c', 'g', 'h', 's'),
-    }),
+    fc.record({ what: fc.constant('remove'), labels: LABELS, metric: fc.constantFrom('c', 'g', 'h', 's') }),
     fc.record({ what: fc.constant('reset'), metric: fc.constantFrom('c', 'g', 'h', 's') }),
     fc.record({
       what: fc.constant('defaults'),

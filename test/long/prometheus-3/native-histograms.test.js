@@ -20,7 +20,6 @@ const {
   collectDefaultMetrics,
   metricsHandler,
 } = require('../../..');
-const { samples } = require('../../../lib/testing/testing');
 const { startCluster } = require('../../fixtures/cluster-harness');
 const { PrometheusServer } = require('../../fixtures/prometheus-server');
 
@@ -107,16 +106,6 @@ function assertClose(actual, expected, what) {
   assert.ok(error <= 1e-9 * Math.abs(expected), `${what}: ${actual} is not ${expected}`);
 }
 
-/** A sample of a page, as Prometheus 3 has it: bounds and quantiles have a decimal point. */
-function asText({ name, labels, value }) {
-  const written = Object.entries({ ...labels, __name__: name });
-  const pairs = written.map(([label, text]) => [
-    label,
-    /^(le|quantile)$/.test(label) ? text.replace(/^\d+$/, '$&.0') : text,
-  ]);
-  return `${JSON.stringify(pairs.sort())} ${value}`;
-}
-
 /** A metric of each type. */
 function metricsOf(registry) {
   const options = { help: 'h', labelNames: ['path'], registers: [registry] };
@@ -178,21 +167,6 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
     assert.equal(await prometheus.number('histogram_count(idle_seconds{job="native"})'), 0);
   });
 
-  it('classic samples are those of the page, in text and in protobuf', async () => {
-    const own = /^(requests_total|temperature|times|classic_seconds|both_seconds)/;
-    const page = (await samples(registry)).filter(({ name }) => own.test(name));
-    for (const job of ['both', 'text']) {
-      const received = await prometheus.query(`{job="${job}", __name__=~"${own.source.slice(1)}.*"}`);
-      const classic = received.flatMap(
-        ({ labels: { __name__: name, job: _, instance, ...labels }, value }) =>
-          instance === 'i' ? [asText({ name, labels, value })] : [],
-      );
-      assert.deepEqual(classic.sort(), page.map(asText).sort(), job);
-    }
-    const classicBuckets = job => prometheus.query(`both_seconds_bucket{job="${job}"}`);
-    assert.deepEqual([await classicBuckets('native'), (await classicBuckets('both')).length], [[], 3]);
-  });
-
   it('the queries of docs/native-histograms.md have data', async () => {
     const guide = fs.readFileSync(path.join(ROOT, 'docs/native-histograms.md'), 'utf8');
     const [, block] = /^```promql\n([^]*?)^```$/m.exec(guide);
@@ -205,61 +179,6 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
       const found = await prometheus.query(own);
       assert.equal(found.length, 1, own);
     }
-  });
-
-  it('the dashboard shows a native histogram as a classic one', async () => {
-    const { panels } = JSON.parse(fs.readFileSync(path.join(ROOT, 'docs/grafana-dashboard.json'), 'utf8'));
-    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-    const ofHistogram = queries.filter(query => query.includes('${histogram}'));
-    assert.equal(ofHistogram.length, 4);
-    const chosen = {
-      $label: 'path',
-      $status: 'path',
-      $job: 'native',
-      $instance: 'i',
-      $__rate_interval: '1h',
-    };
-    for (const query of ofHistogram) {
-      const asked = name =>
-        Object.entries(chosen).reduce(
-          (text, [variable, value]) => text.replaceAll(variable, value),
-          query.replaceAll('${histogram}', name),
-        );
-      for (const name of ['native_seconds', 'classic_seconds']) {
-        const found = await prometheus.query(asked(name));
-        const shown = found.map(({ labels, value }) => [labels, Number.isFinite(value)]);
-        assert.deepEqual(shown, [[{ path: '/' }, true]], asked(name));
-      }
-    }
-  });
-
-  it('exemplars of a native histogram are stored', async () => {
-    const values = [0.001, 1, 1000];
-    for (const value of values) {
-      const exemplarLabels = { trace_id: `t${value}` };
-      metrics.native.observe({ labels: { path: 'traced' }, value, exemplarLabels });
-    }
-    const query = 'native_seconds{job="native", path="traced"}';
-    await prometheus.numberWhen(`histogram_count(${query})`, count => count === values.length, WITHIN_MS);
-    const now = Date.now() / 1000;
-    const asked = { query, start: String(now - 600), end: String(now + 600) };
-    const [{ exemplars }] = await prometheus.ask('query_exemplars', asked);
-    const found = exemplars.map(({ labels, value }) => [labels.trace_id, Number(value)]);
-    assert.deepEqual(new Map(found), new Map(values.map(value => [`t${value}`, value])));
-  });
-
-  it('what is native only is a count and a sum in text', async () => {
-    const found = await prometheus.query('{__name__=~"native_seconds.*", job="text", path="/"}');
-    assert.deepEqual(
-      found
-        .map(({ labels: { __name__: name, le }, value }) => [name, le, name.endsWith('sum') || value])
-        .sort(),
-      [
-        ['native_seconds_bucket', '+Inf', VALUES.length],
-        ['native_seconds_count', undefined, VALUES.length],
-        ['native_seconds_sum', undefined, true],
-      ],
-    );
   });
 
   it('a series that is born between two scrapes counts from zero', async () => {
