@@ -24,8 +24,9 @@ const port = parentPort;
 if (workerData.version !== PACKAGE_VERSION)
   throw new Error(`the thread is of version ${PACKAGE_VERSION}, the primary of ${workerData.version}`);
 
-// Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of
-// one. Not before it has started: scrapes wait for that, which under load takes half as long again otherwise.
+// Requests have priority: on a machine without idle time, this thread then uses a tenth of a core instead of
+// half of one. The priority is lowered only after the start, because scrapes wait for the start, which would
+// take half as long again under load.
 const NICENESS = 10;
 
 const aggregator = new Aggregator({
@@ -62,7 +63,7 @@ function handle(message) {
   try {
     perform(message);
   } catch (error) {
-    // The state may be half changed: another thread takes over, and the scrape is tried again in it.
+    // The state may be inconsistent: another thread takes over, and the scrape is tried again there.
     port.postMessage({ op: 'broken', message: messageOf(error) });
   }
 }
@@ -75,7 +76,7 @@ function perform({ op, args, id }) {
   else reply(id, typeof called?.next === 'function' ? runThrough(called) : called);
 }
 
-/** After the messages that wait: they may say that a thread has joined again. */
+/** After the messages that already wait, because one of them may announce that a thread has joined again. */
 function readLogsSoon() {
   if (isReading) return;
   isReading = true;
@@ -86,7 +87,7 @@ function readLogsSoon() {
 }
 
 /**
- * @param {number | undefined} id undefined if nobody waits
+ * @param {number | undefined} id undefined if no reply is expected
  * @param {any} result pages, or what has them, are transferred
  */
 function reply(id, result) {

@@ -31,8 +31,8 @@ const { debug } = require('../options/debug-log');
  * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the
  *   aggregator has of each worker's log
  * @property {[number, number][]} ended by worker: the last batch of its ended rows that is part of the saved
- *   totals. It need not offer this one and earlier ones any more
- * @property {[number, string][]} badLogs by worker: name of the log that cannot be used
+ *   totals. The worker need not offer this batch and earlier ones any more
+ * @property {[number, string][]} badLogs by worker: name of a log that cannot be used
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
@@ -150,7 +150,7 @@ class Aggregator {
     this.#answers.keep(workerId, files);
   }
 
-  /** What is on a page must not depend on this process's memory, and a new directory has nothing. */
+  /** Writes the totals to a new directory, so that they do not depend on this process's memory. */
   #onReopened() {
     if (this.#current.spool !== undefined)
       for (const { id } of this.#store.workers()) this.#answers.again.add(id);
@@ -171,7 +171,7 @@ class Aggregator {
    * Adds a dead worker's numbers to the retired totals.
    *
    * @param {number} workerId
-   * @param {import('./retirement').Death} [death] absent if it is tried again
+   * @param {import('./retirement').Death} [death] absent in a further attempt
    */
   retire(workerId, death) {
     if (!this.#retirement.retire(workerId, death)) return;
@@ -225,10 +225,10 @@ class Aggregator {
     this.#answers.again.clear();
     for (const workerId of [...this.#retirement.unread]) this.retire(workerId);
     yield* this.#store.readThreads();
-    // What a dead worker with a file that cannot be read has is not known, either.
+    // The label sets of a dead worker with an unreadable file are not known, either.
     const known = this.#retirement.unread.size === 0 ? shown : [...(shown ?? []), ...this.#retirement.unread];
     this.#merged = yield* this.#store.merge(new Set(custom), known);
-    // The next thread must not have what has left this page.
+    // The next thread must not bring back what this page no longer shows.
     if (this.#store.isUnsaved) this.#retirement.save();
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. The spool in use. One that is lost is replaced; one that could not be created is
-// tried again.
+// Runs with the aggregator. Holds the spool in use. A lost spool is replaced. If no spool could be created,
+// that is tried again.
 
 const { Spool } = require('../spool/spool');
 const { isTransient } = require('../spool/safe-files');
@@ -70,7 +70,7 @@ class CurrentSpool {
    */
   lose(reason) {
     debug('the snapshot directory is lost: %s', reason);
-    // It may be the next thread's.
+    // After close(), the directory may belong to the next thread.
     if (this.#isClosed) return this.#replaced;
     const lost = this.#spool;
     this.#spool = undefined;

@@ -26,7 +26,7 @@ class InPlaceBackend {
     this.inPlaceReason = reason;
     this.#aggregator = new Aggregator({
       ...options,
-      // proper-lockfile hooks signals of the process, and this process is the application's.
+      // proper-lockfile would hook signals, and this process belongs to the application.
       lock: false,
       onDirectory,
       onRetired,

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. Writes families as callers have asked for them: as pages in memory, as pages in
-// files, and as pushes of remote write.
+// Runs with the aggregator. Writes families in the requested forms: pages in memory, pages in files, and
+// pushes of remote write.
 
 const { renderBytes } = require('../exposition/text-bytes');
 const { formatOf } = require('../exposition/formats');
@@ -69,7 +69,7 @@ class PageWriter {
   *#textOf(families, { format, names }) {
     const shown = selectFamilies(families, names);
     const body = yield* renderBytes(shown, formatOf(format), this.#pool.take(), this.#onFailure);
-    // A page of some families does not say how long the next one is.
+    // The length of a page with only some families does not predict that of the next page.
     if (names === undefined) this.#pool.setLastLength(body.length);
     return body;
   }

@@ -2,7 +2,7 @@
 
 // Runs with the aggregator. The sessions whose pushes are built from the cluster's families.
 
-/** A program that creates a RemoteWrite for each push leaves sessions behind. */
+/** Limited, because a program that creates a RemoteWrite for each push leaves sessions behind. */
 const MAX_SESSIONS = 16;
 
 /**
@@ -30,7 +30,7 @@ const SESSIONS = {
  */
 
 class PushSessions {
-  /** @type {Map<string, PushSession>} by id; the one that was used last is the last */
+  /** @type {Map<string, PushSession>} by id; the last one was used most recently */
   #sessions = new Map();
 
   /**

@@ -9,8 +9,8 @@ const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
 const { unref } = require('../event-loop/timers');
 
-// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time. Those
-// that a page needs are written at once: this takes less time than the page does.
+// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time. Totals
+// that a page needs are written at once, which takes less time than the page.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
@@ -41,13 +41,13 @@ class Retirement {
   #onRefused;
   #onSaved;
   /**
-   * Dead workers with a file that could not be read yet: they are shown as if they lived, and must be
-   * retired again.
+   * Dead workers with a file that could not be read yet: they are shown as if they were alive, and retiring
+   * them must be tried again.
    *
    * @type {Set<number>}
    */
   unread = new Set();
-  /** @type {Map<number, Death>} dead workers whose files have not been removed */
+  /** @type {Map<number, Death>} dead workers whose files have not been removed yet */
   #deaths = new Map();
   /** @type {number[]} workers that were retired since the totals were saved last */
   #unsaved = [];
@@ -113,7 +113,8 @@ class Retirement {
     this.unread.delete(workerId);
     this.#store.retire(workerId, death?.isReplaced);
     this.#unsaved.push(workerId);
-    // Without a file, the next page would show what only this process has.
+    // If the columns came in a message, they exist only in this process, so they are saved before the next
+    // page.
     if (death?.lastSource === undefined) this.saveSoon();
     else this.save();
     return true;
@@ -145,7 +146,7 @@ class Retirement {
     }
     const end = performance.now();
     this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
-    // Before the files are removed: until then, the next thread could read them.
+    // Before the files are removed, because until then the next thread could read them.
     if (!isWritten) this.#onSaved(workerIds, totals);
     else if (this.#isUnwritten) this.#onSaved([]);
     this.#isUnwritten = !isWritten;
@@ -166,8 +167,8 @@ class Retirement {
   }
 
   /**
-   * Writes the totals as soon as that takes little enough of the time. Several deaths at once are written
-   * together. There is never more than one timer.
+   * Writes the totals as soon as the limit on writing time allows. Several deaths are written together. There
+   * is at most one timer.
    */
   saveSoon() {
     if (this.#isSaveScheduled) return;
@@ -187,8 +188,8 @@ class Retirement {
    * replaces, change nothing.
    *
    * @param {number} workerId
-   * @returns {{files: string[], later: unknown}} `later`: why one cannot be read at the moment, else
-   *   undefined
+   * @returns {{files: string[], later: unknown}} `later`: why one of them cannot be read at the moment;
+   *   undefined if all can
    */
   readFilesOf(workerId) {
     const spool = this.#spool();

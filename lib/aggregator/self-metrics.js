@@ -7,8 +7,8 @@ const { EXPIRED } = require('../source/failure-counts');
 
 const PREFIX = 'prom_client_cluster_';
 
-// A series that first appears with the value 1 has no increase() for Prometheus, so the first event would
-// raise no alert. Those that are known start at 0.
+// If a series first appears with the value 1, Prometheus sees no increase(), so the first event would raise
+// no alert. So all known series start at 0.
 const STAGES = [
   ...['collect', 'max-series', 'write', 'checkpoint', 'capture', 'ended', 'aggregator', 'json', 'merge'],
 ];

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. Reads the answers of workers and applies them to the store. One that cannot be
-// used is counted, and the worker's earlier numbers stay.
+// Runs with the aggregator. Reads the answers of workers and applies them to the store. An answer that cannot
+// be used is counted, and the worker's earlier numbers stay.
 
 const { fromBase64 } = require('../source/byte-buffers');
 const { logName } = require('../spool/file-names');
@@ -34,7 +34,7 @@ class WorkerAnswers {
     this.#onRefused = onRefused;
     /** @type {Map<number, string[]>} by worker: its columns that the next thread may need */
     this.#kept = new Map();
-    /** @type {Map<number, string>} by worker: the log that cannot be used, until it begins another one */
+    /** @type {Map<number, string>} by worker: the log that cannot be used, until it starts another */
     this.badLogs = new Map();
     /** @type {Set<number>} workers to ask again for this page */
     this.again = new Set();
@@ -110,11 +110,12 @@ class WorkerAnswers {
     const isRepeated = this.unusable.has(workerId);
     this.unusable.add(workerId);
     this.#onRefused(typeof code === 'string' ? code : 'unknown', error);
-    // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
+    // A worker answers one request at a time, so its answers come in order, and the stored identity must be
+    // wrong: the next scrape accepts the answer.
     if (code === 'incarnation' || code === 'sequence') this.#store.worker(workerId)?.forgetIdentity();
     if (log !== undefined && !isTransient(error)) this.badLogs.set(workerId, log);
-    // It is asked again in this scrape: with another log, for another file, or over IPC if that would fail as
-    // well.
+    // The worker is asked again in this scrape: for another log, for another file, or over IPC if a file
+    // would fail as well.
     if (log !== undefined || file !== undefined) this.again.add(workerId);
     if (file === undefined) return;
     this.#current.spool?.discard(file);

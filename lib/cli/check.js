@@ -1,12 +1,12 @@
 'use strict';
 
-// `prom-client-cluster check <url>`: what `promtool check metrics` says of a page.
+// `prom-client-cluster check <url>`: checks a page like `promtool check metrics`.
 
 const { parsePage } = require('../testing/parse-page');
 const { lintFamilies } = require('../testing/lint');
 const { textOf } = require('../options/thrown');
 
-/** Prometheus waits as long by default. */
+/** The default timeout of Prometheus. */
 const TIMEOUT = 10_000;
 
 const MAX_LINE = 200;

@@ -16,7 +16,7 @@ const { textOf } = require('../options/thrown');
 const OWN_NAME = 'prom-client-cluster';
 const TARGET = `npm:${OWN_NAME}@^${PACKAGE_VERSION}`;
 const OLDEST_NODE = 20;
-/** Under which other clients are installed. */
+/** Package names under which other clients are installed. */
 const NAMES = ['prom-client', '@prometheus-io/client'];
 const LONGEST_GROUP_NAME = 'x'.repeat(32);
 const MAX_LINES = 20;

@@ -1,7 +1,8 @@
 'use strict';
 
-// Which Prometheus clients are installed in a project, and for which packages: what Node.js finds from each
-// of them. Packages that nothing leads to, in the store of pnpm, for example, do not count.
+// Finds which Prometheus clients are installed in a project, and which packages use them: for each package,
+// the client that Node.js would resolve. Packages that nothing depends on, for example in the store of pnpm,
+// do not count.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -61,7 +62,7 @@ function packagesOf(project) {
       if (directory === undefined) continue;
       packages.add(directory);
       places.add(path.join(directory, 'node_modules'));
-      // pnpm: what a package depends on is beside it.
+      // With pnpm, the dependencies of a package are beside it.
       const around = ancestors(directory).find(each => path.basename(each) === 'node_modules');
       if (around !== undefined) places.add(around);
     }

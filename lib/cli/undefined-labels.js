@@ -1,7 +1,7 @@
 'use strict';
 
-// Queries of dashboards and rules that ask for `label="undefined"`: that is on the page of one process for a
-// label without a value, and the label is missing on those of a cluster, a group and threads.
+// Finds queries of dashboards and rules that select `label="undefined"`. The page of one process shows that
+// for a label without a value; on the pages of a cluster, a group and threads, the label is missing.
 
 const fs = require('node:fs');
 const path = require('node:path');

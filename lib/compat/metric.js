@@ -12,7 +12,7 @@ class Metric extends base.Metric {
    */
   constructor(config, defaults = {}) {
     super(config, defaults);
-    // The derived class has what it likes in there; it has no table.
+    // The derived class may store anything in it; there is no table.
     Object.defineProperty(this, 'hashMap', {
       value: {},
       writable: true,

@@ -1,8 +1,8 @@
 'use strict';
 
-// Concurrent callers share runs: those of one turn of the loop, and those that come while a run is under way,
-// share the next one. So no caller gets what was begun before its call, and however many there are, no more
-// than two runs are needed.
+// Concurrent callers share runs: callers of the same turn of the loop, and callers that arrive while a run is
+// under way, share the next run. So no caller gets the result of a run that started before its call, and any
+// number of callers need at most two runs.
 
 const { settledWithin } = require('./timers');
 
@@ -10,7 +10,7 @@ const { settledWithin } = require('./timers');
 class Batches {
   #run;
   #milliseconds;
-  /** Whether the youngest run is under way and not old yet, or about to start. */
+  /** Whether the latest run is about to start, or is under way and not yet old. */
   #isBusy = false;
 
   /**

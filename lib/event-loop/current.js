@@ -1,8 +1,9 @@
 'use strict';
 
-// Test runners load the package several times in one process: each test file of Jest has a globalThis of its
-// own, and may leave a registry behind. All share Node's modules. So what follows the workers of `cluster`,
-// or the threads of `worker_threads`, is noted there: the last one is in use, and closes the one before it.
+// Test runners load the package several times in one process: each test file of Jest has its own globalThis,
+// and may leave a registry behind. But all of them share Node's modules. So the object that follows the
+// workers of `cluster`, or the threads of `worker_threads`, is stored on that module: the latest one is in
+// use, and closes its predecessor.
 
 const CURRENT = Symbol.for('prom-client-cluster.current.v1');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// By which clock series expire (the option maxIdleSeconds). Tests replace both functions: see
+// The clock by which series expire (the option maxIdleSeconds). Tests replace both functions: see
 // test/fixtures/idle-clock.js.
 
 const { milliseconds } = require('./slices');

@@ -1,9 +1,9 @@
 'use strict';
 
-// Runs long work, written as a generator that yields wherever it may pause. On a thread of its own it runs
-// without a pause; on a shared event loop it runs in slices.
+// Runs long work that is written as a generator, which yields wherever it may pause. In the aggregator's
+// thread it runs without pauses; on a shared event loop it runs in slices.
 
-// The last step of a slice and a collection of young garbage take 0.2 ms more: together less than 1 ms.
+// The last step of a slice and a young-generation collection take another 0.2 ms: together less than 1 ms.
 const SLICE_MILLISECONDS = 0.7;
 
 // Read when this file is loaded: fake timers in an application's tests would otherwise stop the work for
@@ -25,7 +25,8 @@ function runThrough(steps) {
 /**
  * @template T
  * @param {Generator<unknown, T>} steps
- * @param {number} [sliceMilliseconds] the longest time that the loop is held, apart from a single step
+ * @param {number} [sliceMilliseconds] longest time for which the loop is blocked, unless a single step takes
+ *   longer
  * @param {<R>(slice: () => R) => R} [timed] runs each slice, to time it
  * @returns {Promise<T>}
  */

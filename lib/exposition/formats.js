@@ -1,6 +1,6 @@
 'use strict';
 
-// The formats of pages. Another one is a value like these, in FORMATS.
+// The formats of pages. To add a format, add such a value to FORMATS.
 
 const { inspect } = require('util');
 const { isCounter } = require('../series/layouts');
@@ -10,7 +10,7 @@ const { invalidOption } = require('../options/coded-error');
 /** @typedef {import('./text-format').Family} Family */
 
 /**
- * What a page is written in. A format crosses threads and processes by its name.
+ * A format of pages. Between threads and processes, it is passed by its name.
  *
  * @typedef {object} Format
  * @property {string} name also in options
@@ -51,7 +51,7 @@ const OPENMETRICS = textFormat({
   sampleName: (name, type) => (isCounter(type) ? `${baseName(name)}_total` : name),
 });
 
-/** @type {Format} Most programs never write it, and do not load what does. */
+/** @type {Format} Its writer is loaded on first use, because most programs never need it. */
 const PROTOBUF = {
   name: 'protobuf',
   contentType: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',

@@ -6,7 +6,7 @@ const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
 /** Property of a page: whether it has native histograms. */
 const HAS_NATIVE = Symbol.for('prom-client-cluster.has-native.v1');
 
-/** Property of an empty page: there are no metrics at all, not only none of those that were asked for. */
+/** Property of an empty page: there are no metrics at all, not just none with the requested names. */
 const IS_NOTHING = Symbol.for('prom-client-cluster.is-nothing.v1');
 
 /** @typedef {(readonly [metric: string, count: number])[]} HookFailures */
@@ -16,7 +16,7 @@ const IS_NOTHING = Symbol.for('prom-client-cluster.is-nothing.v1');
 /** @typedef {Buffer & PageFacts} PageBytes */
 
 /**
- * Adds properties that code which prints or compares the page does not see.
+ * Adds properties that are not enumerable, so code that prints or compares the page does not see them.
  *
  * @template {object} Page
  * @param {Page} page

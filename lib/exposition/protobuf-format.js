@@ -2,9 +2,9 @@
 
 // Writes families as messages of the protobuf format, each after its length:
 // https://github.com/prometheus/client_model/blob/master/io/prometheus/client/metrics.proto
-// Its readers refuse a whole page for one family without samples, for text that is not UTF-8, and for a
-// native histogram whose count is not that of its buckets. So such families are left out, and the count is
-// added up here.
+// Readers refuse a whole page because of one family without samples, of text that is not UTF-8, or of a
+// native histogram whose count differs from the sum of its buckets. So such families are left out, and the
+// count is computed here.
 
 const { kindOf, samplesOf } = require('../series/layouts');
 const { sampleReader } = require('./family-samples');
@@ -46,7 +46,7 @@ const SHAPES = new Map([
 
 /** @typedef {(writer: ProtobufWriter, row: number) => void} FieldsWriter writes what is known of a row */
 
-/** A family of the format. Its metrics are kept until all are written, because their length comes first. */
+/** A family of the format. Buffered until all of its metrics are written, because the length comes first. */
 class Message {
   /** @type {Buffer[]} */
   #pieces = [];
@@ -207,8 +207,8 @@ function histogramWriter(family) {
     writeCount(writer, 1, 4, buckets === undefined ? count : countOf(buckets));
     writer.double(2, sum);
     for (let i = 0; i < marks.length; i++) writeBucket(writer, marks[i], values[i], exemplarAt?.(row, i));
-    // Readers know this bucket by the count. What is native only has none: with one, a Prometheus that keeps
-    // classic buckets would make three more series of it.
+    // Readers derive this bucket from the count. A native-only histogram gets no bucket: otherwise a
+    // Prometheus that keeps classic buckets would create three more series.
     const isNativeOnly = buckets !== undefined && marks.length === 0;
     const exemplar = isNativeOnly ? undefined : exemplarAt?.(row, marks.length);
     if (exemplar) writeBucket(writer, Infinity, infinite, exemplar);

@@ -43,8 +43,8 @@ const NOTHING = [];
  * @property {(row: number) => import('../series/merged-buckets').Buckets} [bucketsAt] the sparse
  *   buckets of a row
  * @property {(row: number) => Exemplar[]} [nativeExemplarsAt] the exemplars of these
- * @property {() => void} [end] to be called when nobody will read it any more; until then, or until it is
- *   collected, recording has to keep what it changes
+ * @property {() => void} [end] to be called when the family will not be read any more; until then, or until
+ *   it is garbage-collected, recording must preserve what it changes
  * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
  * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed

@@ -1,6 +1,7 @@
 'use strict';
 
-// What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
+// The part that the endpoints of all frameworks share: checks the options, and produces the response of a
+// scrape.
 
 const { inspect } = require('node:util');
 const { unref } = require('../event-loop/timers');
@@ -17,7 +18,7 @@ const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 const { invalidOption } = require('../options/coded-error');
 
-// A scrape that fails is tried again at the next interval, and would be reported again.
+// Limits warnings, because a scrape that fails is repeated at each interval.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
 
 // A `collect` hook that fails usually fails at each scrape.
@@ -89,7 +90,7 @@ class MetricsEndpoint {
     this.#selfMetrics = selfMetrics ?? true;
     this.#contentTypes = formats == null ? undefined : contentTypesOf(formats);
     this.#onError = onError ?? warn;
-    // Without, the warning of the process whose hook has failed is enough.
+    // Without onError, the warning of the process whose hook has failed is enough.
     this.#hooks = onError == null ? undefined : new Map();
     if (haveExemplars(this.#contentTypes) && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
   }

@@ -19,7 +19,7 @@ const SERVER_OPTIONS = new Set([...OPTION_NAMES, 'port', 'host', 'path', 'regist
  */
 
 /**
- * Starts an HTTP server that serves metrics on a port of its own, and nothing else.
+ * Starts an HTTP server on a separate port that serves only metrics.
  *
  * @param {MetricsServerOptions | null} [settings] those of metricsHandler(); `port`, required, 0 for any free
  *   one; `host`, default 127.0.0.1, which other machines cannot reach; `path`, default /metrics; `registry`,

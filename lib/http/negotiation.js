@@ -1,6 +1,6 @@
 'use strict';
 
-// What a scrape asks for: headers and query of its request.
+// Reads what a scrape asks for, from the headers and query of its request.
 
 const { formatOf } = require('../exposition/formats');
 
@@ -56,8 +56,9 @@ function acceptsGzip(header) {
 }
 
 /**
- * The content type with the highest weight (RFC 9110, 12.5.1); of equal ones the first text. Readers of text
- * fail if they get anything else: only who asks for bytes by name, and prefers them to all texts, gets them.
+ * Returns the content type with the highest weight (RFC 9110, 12.5.1), or the first text format of equal
+ * ones. A reader of text fails if it gets anything else: a binary format is only sent to a reader that asks
+ * for it by name and prefers it to all text formats.
  *
  * @param {Header} header Accept
  * @param {string[]} contentTypes at least one

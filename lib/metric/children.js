@@ -1,9 +1,9 @@
 'use strict';
 
-// What labels() of the four types shares. A child is an object of closures over its metric and the handle of
-// its series, so its methods work when detached, and test libraries can replace them. The closures of metrics
-// with few rows are cached: a program that calls labels() for each recording gets a new object each time, so
-// what it replaces there stays there, but with the same closures.
+// The common part of labels() of the four types. A child is an object of closures over its metric and the
+// handle of its series, so its methods work when detached, and test libraries can replace them. For metrics
+// with few rows, the closures are cached: each call of labels() returns a new object, so replaced methods
+// affect only that object, but with the same closures.
 
 const { SeriesHandle } = require('../series/series-handle');
 const { UNUSUAL } = require('../series/label-index');
@@ -13,9 +13,9 @@ const { labelSetOf, checkLabelNames } = require('./label-sets');
 /** @typedef {import('./metric').Metric} Metric */
 
 /**
- * Metrics with more rows have none cached. To follow closures that are not in the CPU's cache takes longer
- * than to create them: with 2,000 cached ones, used at random, labels(...).inc() took up to 1.5 times as long
- * as with new ones, with 250 it took 0.7 to 0.9 times as long.
+ * With more rows, nothing is cached. Loading closures that are not in the CPU's cache takes longer than
+ * creating them: with 2,000 cached children, used at random, labels(...).inc() took up to 1.5 times as long
+ * as with new ones; with 250 it took 0.7 to 0.9 times as long.
  */
 const MOST_CACHED = 256;
 
@@ -39,10 +39,10 @@ function closuresOf(metric, table, args, create, checksNames) {
   if (index !== undefined) row = typeof args[0] === 'object' ? index.find(args[0]) : index.findValues(args);
   if (row < 0 || !table.isLive(row)) return newClosures(metric, table, args, -1, create, checksNames);
   const cached = index?.children;
-  // A child that is bound to the overflow series is counted once, but each call of labels() must be. So a
-  // metric that is full gets new children.
+  // A child that is bound to the overflow series counts only once in `overflowCount`, but each call of
+  // labels() must count. So a full metric gets new children.
   const isFull = table.liveCount >= table.fullAt;
-  // A series that was removed gets the labels back as its child was given them.
+  // A removed series that comes back gets its labels in the form in which its child was given them.
   const isCached = cached?.metric === metric && cached.numbers[row] === index?.numbers && !isFull;
   return isCached ? cached.children[row] : newClosures(metric, table, args, row, create, checksNames);
 }

@@ -73,12 +73,13 @@ class Counter extends Metric {
   }
 
   /**
-   * Adds what a total that is kept elsewhere has grown by since the last call for these labels: the first
-   * call adds all of it, and so does one with a total below the last one, whose source has started again.
+   * For a total that is kept elsewhere: adds as much as the total has grown since the last call for these
+   * labels. The first call adds the whole total. So does a call with a total below the last one, because its
+   * source has restarted.
    *
    * @param {Labels | number} labels or the total, for the series without labels
-   * @param {number} [total] not negative. NaN, false and '' add nothing, nor does one of a label set beyond
-   *   `maxSeries`: the overflow series would have totals of several sources
+   * @param {number} [total] not negative. NaN, false and '' add nothing. Nor does a total of a label set
+   *   beyond `maxSeries`, because the overflow series would mix totals of several sources
    * @throws {TypeError} if the total is not a finite number
    * @throws {Error} if the total is negative, or a label is not one of `labelNames`
    */
@@ -100,7 +101,7 @@ class Counter extends Metric {
   }
 
   /**
-   * A child for one label set. A program that keeps it records without a lookup.
+   * Returns a child for one label set. Recording with a reused child needs no lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{inc: (value?: number | null) => void}}
@@ -112,8 +113,8 @@ class Counter extends Metric {
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
-   * such as the method and route of a request.
+   * Binds some labels, and returns an object whose methods take the others: for code that knows some labels
+   * early, such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with `inc()`, `labels()`, `remove()`, `value()` and `curry()`
@@ -138,7 +139,7 @@ function forgetTotal({ table, totals }, row) {
 /** @returns {number} the only one */
 const firstColumn = () => 0;
 
-/** The method as it is here, whatever replaces it later. */
+/** The original method, even if it is replaced later. */
 const { inc } = Counter.prototype;
 
 /**
@@ -150,7 +151,7 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
   const labelSet = isObject(labels) ? labels : NO_LABELS;
   let increment = (isObject(labels) ? value : (labels ?? value)) ?? 1;
   if (!isIncrement(increment)) increment = checkedIncrement(counter, labelSet, increment);
-  // Made first: a sample whose exemplar is refused must not have been counted.
+  // Created first, because a sample whose exemplar is refused must not be counted.
   const exemplar = exemplarLabels == null ? undefined : createExemplar(exemplarLabels, value || 1);
   const table = tableOf(counter);
   const row = locate(counter, table, labelSet);
@@ -193,8 +194,8 @@ function isIncrement(value) {
 }
 
 /**
- * What stands for an increment that is not a number; a wrong label comes before a wrong value. NaN, false and
- * '' add nothing: they are often the result of a computation in a listener, where an error would end the
+ * Handles an increment that is not a valid number. A wrong label is reported before a wrong value. NaN, false
+ * and '' add nothing: they are often the result of a computation in a listener, where an error would end the
  * process.
  *
  * @param {Counter} counter

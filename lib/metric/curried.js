@@ -1,7 +1,7 @@
 'use strict';
 
-// What curry() of the four types returns: some labels are bound, its methods take the others. Its recording
-// methods are those of a child (children.js) whose series each call selects.
+// The object that curry() of the four types returns: some labels are bound, and its methods take the others.
+// Its recording methods are those of a child (children.js) for which each call selects a series.
 
 const { plainLabels } = require('../series/label-index');
 const { LabelDictionary, MISSING } = require('../series/label-dictionary');
@@ -18,13 +18,13 @@ const RECORDING = ['inc', 'dec', 'set', 'observe'];
 /** These methods of metrics use nothing but recording methods, the state and `labelNames`. */
 const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 
-/** So many values of a label have children of their own in each curried metric. */
+/** Maximum number of values of a label that get their own child in each curried metric. */
 const MOST_METHODS = 255;
 
 /** The dictionary of a label that the program has added to `labelNames`, and has not used yet. */
 const NO_VALUES = new LabelDictionary();
 
-/** Stands for the handle of a child: it must be bound for each call. */
+/** Takes the place of a child's handle, but is bound again for each call. */
 class SelectedSeries {
   /**
    * @param {Metric} metric
@@ -53,7 +53,7 @@ class SelectedSeries {
   bind() {
     const { table, bound, given } = this;
     let row = isDisjoint(given, bound) ? table.locate(mergedLabels(bound, given)) : -1;
-    // Not at first: to check names takes several times as long.
+    // Only if that fails: checking names takes several times as long.
     if (row === -1) row = locate(this.metric, table, this.labels);
     this.row = row;
     this.page = table.pageOf(this.row);
@@ -86,22 +86,23 @@ function isDisjoint(labels, others) {
 }
 
 /**
- * A method of the children of the label sets that are used most, if one label is not bound: with a child
- * of its own, a recording takes half as long.
+ * Caches a method of children for frequent values, if exactly one label is not bound: with its own child, a
+ * recording takes half as long.
  */
 class MethodByValue {
   #series;
   #create;
   #name;
   /**
-   * That of the table; methods end with it: a child that has lost its series may share the overflow series.
+   * The table's generation. Cached methods are valid only for this generation, because a child that has lost
+   * its series may share the overflow series.
    */
   #generation = -1;
   /** Taken from the table's index. */
   #dictionary = NO_VALUES;
   /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
   #methods = [];
-  /** The value of the last call: of most requests, the status is that of the one before. */
+  /** The value of the last call: most requests have the same status as the one before. */
   #last = /** @type {unknown} */ (undefined);
   #lastMethod = /** @type {((value?: number | null) => any) | undefined} */ (undefined);
 
@@ -139,7 +140,7 @@ class MethodByValue {
     const { table, given, row } = this.#series;
     const value = given[this.#name];
     for (const name in given) if (name !== this.#name) return;
-    // Each recording that goes to the overflow series is counted, but a child only once.
+    // Not cached: each recording in the overflow series must be counted, but a child counts only once.
     if (value === undefined || row === table.overflowRow) return;
     const id = this.#dictionary.find(value);
     if (id === MISSING || id > MOST_METHODS) return;

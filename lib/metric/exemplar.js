@@ -42,10 +42,10 @@ class Exemplar {
 // Pages, because V8 makes a hash table of one long array with gaps.
 const PAGE_SLOTS = 256;
 
-/** How old a follower's exemplar may become while there are newer ones. */
+/** Maximum age of a follower's exemplar if there are newer ones. */
 const REPORT_SECONDS = 1;
 
-/** How old the exemplar of a series is at least when that of another active trace replaces it. */
+/** Minimum age at which the exemplar of a series is replaced by that of another active trace. */
 const TRACE_SECONDS = 0.1;
 
 /**
@@ -116,7 +116,7 @@ class Exemplars {
     }
     this.#set(place, slot);
     this.version++;
-    // Last, because a follower may read all exemplars.
+    // Called last, because a follower may read all exemplars.
     if (isReported) for (const follower of followers) follower.exemplarPut(row, column, exemplar);
   }
 

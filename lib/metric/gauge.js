@@ -114,7 +114,7 @@ class Gauge extends Metric {
   }
 
   /**
-   * A child for one label set. A program that keeps it records without a lookup.
+   * Returns a child for one label set. Recording with a reused child needs no lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
@@ -126,8 +126,8 @@ class Gauge extends Metric {
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
-   * such as the method and route of a request.
+   * Binds some labels, and returns an object whose methods take the others: for code that knows some labels
+   * early, such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with recording methods, timers, `labels()`, `remove()`, `value()` and `curry()`
@@ -151,7 +151,7 @@ class Gauge extends Metric {
   }
 }
 
-/** The methods as they are here, whatever replaces them later. */
+/** The original methods, even if they are replaced later. */
 const { inc, dec, set } = Gauge.prototype;
 
 /**
@@ -176,7 +176,7 @@ function childOf(gauge, handle) {
 }
 
 /**
- * A function of its own, so that labels() is small enough for V8 to inline it.
+ * A separate function, so that labels() is small enough for V8 to inline it.
  *
  * @param {ReturnType<typeof childOf>} child
  * @returns {ReturnType<typeof childOf>}

@@ -1,7 +1,7 @@
 'use strict';
 
-// `hashMap`, as prom-client's metrics have it: a plain object of their series, keyed by concatenated labels.
-// Here it is built on access, and nothing is stored in it.
+// The property `hashMap` of prom-client's metrics: a plain object of their series, keyed by concatenated
+// labels. Here it is built on access, and nothing is stored in it.
 
 /** The method of a metric that makes the entry of one row. */
 const SERIES = Symbol('series');

@@ -44,7 +44,7 @@ const HISTOGRAM_OPTIONS = new Set([
   ...['nativeHistogramMaxBucketNumber', 'nativeHistogramMaxExemplars', 'nativeHistogramExemplarTTL'],
 ]);
 
-/** Programs without native histograms load nothing of them. */
+/** Loaded on first use: programs without native histograms do not need this file. */
 const natives = () => require('./native-histogram');
 
 /**
@@ -154,7 +154,7 @@ class Histogram extends Metric {
   }
 
   /**
-   * A child for one label set. A program that keeps it records without a lookup.
+   * Returns a child for one label set. Recording with a reused child needs no lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{observe: (value: number) => void, startTimer: () =>
@@ -167,8 +167,8 @@ class Histogram extends Metric {
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
-   * such as the method and route of a request.
+   * Binds some labels, and returns an object whose methods take the others: for code that knows some labels
+   * early, such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
@@ -205,14 +205,14 @@ class Histogram extends Metric {
     buckets?.clear(row);
   }
 
-  /** Drops all series. That of a histogram without labels is back with its next observation. */
+  /** Drops all series. The series of a histogram without labels comes back with the next observation. */
   reset() {
     tableOf(this).clear();
   }
 
   /**
-   * A quantile of what a series of a native histogram has observed in this process, estimated from its
-   * buckets as Prometheus 3 does. Runs no `collect` hook.
+   * Estimates a quantile of the observations of a native histogram's series in this process, from its
+   * buckets, like Prometheus 3. Runs no `collect` hook.
    *
    * @param {number} quantile 0 to 1
    * @param {Labels} [labels] all labels of the series
@@ -372,7 +372,7 @@ function observeWithExemplar(histogram, record) {
   if (!Number.isFinite(value)) throw rejected(histogram, labels, value);
   const number = /** @type {number} */ (value);
   const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
-  // Made first: an observation whose exemplar is refused must not have been counted.
+  // Created first, because an observation whose exemplar is refused must not be counted.
   const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
   const state = /** @type {State} */ (stateOf(histogram));
   const { table, exemplars, columnOf, buckets } = state;

@@ -8,13 +8,13 @@ const { codedError } = require('../options/coded-error');
 
 /** @typedef {Record<string, any>} Labels */
 
-/** Without Object.prototype: what a program adds there is not a label. */
+/** Without Object.prototype, because properties that a program adds there are not labels. */
 class NoLabels {}
 Object.setPrototypeOf(NoLabels.prototype, null);
 
 /**
- * Not Object.create(null): recordings without labels would make V8 treat those with labels as objects of
- * changing shapes, which takes a fifth longer.
+ * Not Object.create(null): with it, recordings without labels would make V8 treat all label sets as objects
+ * of changing shapes, which takes a fifth longer.
  *
  * @type {Labels}
  */

@@ -22,9 +22,9 @@ const { codedError, withCode } = require('../options/coded-error');
 /** @typedef {import('./label-sets').Labels} Labels */
 
 /**
- * The key of a metric's table and of what else its type needs. A symbol is not enumerated and cannot clash
- * with a config key. A private field would not work behind a Proxy, or if a metric is the prototype of an
- * object.
+ * The key of a metric's state: its table, and what else its type needs. A symbol is not enumerated and cannot
+ * clash with a config key. A private field would not work behind a Proxy, or if a metric is the prototype of
+ * an object.
  */
 const STATE = Symbol('state');
 
@@ -42,8 +42,7 @@ const MORE_VALUES = Symbol('more values');
  */
 class Metric {
   /**
-   * Checks a configuration and copies its keys. The subclass registers the metric once nothing can fail any
-   * more.
+   * Checks a configuration and copies its keys. The subclass registers the metric as its last step.
    *
    * @param {any} config
    * @param {Record<string, unknown>} defaults of the options which only one type has
@@ -141,7 +140,8 @@ class Metric {
     scrapeStarts(this);
     /** @type {any} */
     const hook = this.collect ? runHook(() => this.collect?.()) : undefined;
-    // Otherwise read in the same turn, because the program may reset it right after get().
+    // Without an asynchronous hook, read in the same turn, because the program may reset the metric right
+    // after get().
     if (typeof hook?.then === 'function') await hook;
     const { name, help, aggregator } = this;
     const { type } = /** @type {any} */ (this);
@@ -194,7 +194,7 @@ class Metric {
     const table = tableOf(this);
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
-    // Counters have them.
+    // Counters have totals.
     stateOf(this).totals?.remove(set);
   }
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What native histograms have that classic ones do not: options, exemplars of all buckets, quantiles. It is
-// loaded by the first of them.
+// The parts that only native histograms need: options, exemplars of all buckets, quantiles. Loaded by the
+// first native histogram.
 
 const { inspect } = require('util');
 const { NativeBuckets } = require('../series/native-buckets');
@@ -18,7 +18,7 @@ const MAX_BUCKETS = 'nativeHistogramMaxBucketNumber';
 const MAX_EXEMPLARS = 'nativeHistogramMaxExemplars';
 const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
 
-/** There is no such number of buckets that count the same values. */
+/** These aggregators are not defined for buckets. */
 const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
 
 /** Each is compared with all others of its series. */
@@ -97,9 +97,9 @@ function isCount(value) {
 }
 
 /**
- * Which exemplar of a series a new one replaces, so that values of all sizes stay: the oldest if its time is
- * up, else the older one of those two whose values are closest, on a logarithmic scale. The new one counts,
- * too.
+ * Selects the exemplar of a series that a new one replaces, so that values of all sizes stay: the oldest one
+ * if its time is up, otherwise the older one of the two with the closest values, on a logarithmic scale. The
+ * new exemplar is included in this comparison.
  *
  * @param {readonly Exemplar[]} exemplars at least one
  * @param {Exemplar} added is newer

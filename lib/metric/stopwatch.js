@@ -6,7 +6,7 @@ const { inspect } = require('util');
 const { NO_LABELS, labelSetOf, mergedLabels, checkLabelSet } = require('./label-sets');
 const { codedError } = require('../options/coded-error');
 
-/** Missing in runtimes that are older than `using`: a symbol that nobody has stands for it there. */
+/** Missing in runtimes that are older than `using`, where an unused symbol takes its place. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
 
 /** @typedef {import('./label-sets').Labels} Labels */

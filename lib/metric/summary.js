@@ -37,7 +37,7 @@ const SUMMARY_OPTIONS = new Set([
   ...['percentiles', 'maxAgeSeconds', 'ageBuckets', 'pruneAgedBuckets', 'compressCount'],
 ]);
 
-// Maximum for each series. More than a day has seconds.
+// Maximum for each series: more than the number of seconds in a day.
 const MAX_AGE_BUCKETS = 100_000;
 
 const SUM = 0;
@@ -168,8 +168,8 @@ class Summary extends Metric {
   }
 
   /**
-   * Binds some labels. The methods of what it returns take the others: for code that knows some labels early,
-   * such as the method and route of a request.
+   * Binds some labels, and returns an object whose methods take the others: for code that knows some labels
+   * early, such as the method and route of a request.
    *
    * @param {Labels} labels
    * @returns {any} an object with `observe()`, timers, `labels()`, `remove()`, `value()` and `curry()`
@@ -215,7 +215,8 @@ class Summary extends Metric {
     const { name, help, type, aggregator } = this;
     const { percentiles, maxAgeSeconds, ageBuckets, pruneAgedBuckets } = /** @type {any} */ (this);
     const state = stateOf(this);
-    // One literal, as spreading takes V8 longer. Its closures are not kept: they are 250 bytes a summary.
+    // One literal, because spreading takes V8 longer. Its closures are not stored: they would take 250 bytes
+    // for each summary.
     return {
       name,
       help,
@@ -338,8 +339,8 @@ function quantileValues(summary, row) {
 }
 
 /**
- * Captures what each series has observed. A reset or a new slice of the window does not change that; values
- * that are observed before the row is read count as well.
+ * Captures the observations of each series. A later reset or new slice of the window does not change the
+ * capture, but values that are observed before the row is read are included.
  *
  * @param {any} summary
  * @returns {(row: number) => number[]}

@@ -3,8 +3,8 @@
 const { inspect } = require('util');
 
 /**
- * An error for programs and for people. Programs compare messages, so the message is prom-client's, whole.
- * People read stacks and `String(error)`, which say more.
+ * Creates an error for programs and for people. Programs compare messages, so the message is exactly
+ * prom-client's. People read the stack and `String(error)`, which explain more.
  *
  * @param {new (message: string) => Error} Type
  * @param {string} message

@@ -6,7 +6,7 @@
 const { isProduction } = require('./environment');
 const { adviseOnce } = require('./warnings');
 
-/** Short names are all near each other. */
+/** Short names differ in few characters, so fewer edits are allowed. */
 const SHORT_NAME = 5;
 const MAX_EDITS = 2;
 const MAX_EDITS_OF_SHORT_NAME = 1;

@@ -1,6 +1,6 @@
 'use strict';
 
-// Process warnings about options and calls that have no effect, or another one than was meant.
+// Process warnings about options and calls that have no effect, or not the intended one.
 
 const { isProduction } = require('./environment');
 const { printed } = require('./explained-error');
@@ -39,7 +39,7 @@ function warnOnce(subject, text, code = CODE) {
  */
 function adviseOnce(subject, text) {
   if (warned.has(subject)) return;
-  // Reading the environment takes longer than many a call that is wrong.
+  // Remembered, because reading the environment takes longer than many of these calls.
   if (isProduction()) warned.add(subject);
   else warnOnce(subject, text);
 }

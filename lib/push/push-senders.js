@@ -1,6 +1,6 @@
 'use strict';
 
-// Where a push is built and sent: by a session in this process, or by one in the aggregator of a cluster.
+// Chooses where a push is built and sent: by a session in this process, or in the aggregator of a cluster.
 
 const { UNAVAILABLE } = require('../registry/unavailable');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What pushes of all formats have in common: when they are sent, by which process of a group, what happens to
-// those that wait, what is counted, and that all series end with the last one.
+// The common part of pushes of all formats: when they are sent and by which process of a group, which waiting
+// pushes are replaced, the counts of results, and the end of all series with the last push.
 
 const { inspect } = require('util');
 const { scrapeFamilies } = require('../registry/scrape');
@@ -43,7 +43,7 @@ const NOT_AGGREGATING =
 /** No failure: another process of the group pushes, or a newer push has come before this one had begun. */
 class NotNeededError extends Error {}
 
-/** Sends metrics to a receiver. One push is under way at a time, and the newest one waits for it. */
+/** Sends metrics to a receiver. One push is under way at a time, and only the newest one waits for it. */
 class Pusher {
   #format;
   #session;

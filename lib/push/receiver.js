@@ -1,8 +1,8 @@
 'use strict';
 
-// Sends the requests of a push, and again what may succeed later: if the connection fails, on status 5xx and
-// on 429. Other answers are final. Neither sockets nor timers keep the process alive: who waits for a push
-// does.
+// Sends the requests of a push. A request is repeated if it may succeed later: if the connection fails, and
+// on status 5xx and 429. Other answers are final. Neither sockets nor timers keep the process alive; the
+// caller that waits for the push does.
 
 const timers = require('timers/promises');
 const { PACKAGE_VERSION } = require('../options/package-version');

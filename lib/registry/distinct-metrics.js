@@ -1,7 +1,7 @@
 'use strict';
 
-// Copies of this package in one process (a dependency's own, one that a development server has loaded anew)
-// measure the same heap and memory. Added up, they would show a process of 59 MB as one of 118.
+// Copies of this package in one process (a dependency's own copy, or one that a development server has
+// reloaded) measure the same heap and memory. Added up, they would show 118 MB for a process of 59 MB.
 
 const { MEASURED, DEFAULT_LABELS } = require('./metric-view');
 const { readableDefaults } = require('./readable-defaults');

@@ -1,7 +1,6 @@
 'use strict';
 
-// What a registry checks of the metrics that it gets: that they are metrics, and that one name stands for one
-// metric.
+// Checks of a registry: that what it gets is a metric, and that each name belongs to only one metric.
 
 const { inspect } = require('util');
 const { explainedError } = require('../options/explained-error');

@@ -1,7 +1,7 @@
 'use strict';
 
-// What is recorded with another Prometheus client, or with another copy of this one, is in a registry of its
-// own. A page without it looks as if nothing had been recorded, so the process is warned.
+// Another Prometheus client, or another copy of this one, has its own registry. A page without that registry
+// looks as if nothing had been recorded, so the process is warned.
 
 const { processState, ownProcessState } = require('./process-state');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What all copies of this package in a process (two versions in node_modules, a reload) share. A thread
-// has its own. It is one object with a version: a copy of a release with another one has another object.
+// The state that all copies of this package in a process (two versions in node_modules, a reload) share. Each
+// thread has its own. It is a versioned object: a release with another version of it has a separate object.
 
 const KEY = Symbol.for('prom-client-cluster.state.v1');
 

@@ -159,7 +159,7 @@ class Registry {
   }
 
   /**
-   * An object without a `get()` has nothing to show: it is not registered.
+   * An object without a `get()` has nothing to show, so it is not registered.
    *
    * @param {RegisteredMetric} metric
    * @throws {TypeError} if it is undefined or null
@@ -180,7 +180,7 @@ class Registry {
   }
 
   /**
-   * The metric of a name if there is one, else a new one.
+   * Returns the metric with the configured name, or creates it.
    *
    * @template {new (config: any) => any} Type
    * @param {Type} Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
@@ -241,7 +241,7 @@ class Registry {
    * first of their `registers`, unless they have that option themselves. It does not apply to default
    * metrics.
    *
-   * @param {number} seconds after which a series expires that nobody uses
+   * @param {number} seconds after which an unused series expires
    * @throws {RangeError} if it is not a positive finite number
    */
   setMaxIdleSeconds(seconds) {
@@ -278,11 +278,12 @@ class Registry {
   }
 
   /**
-   * The registry of a name that all copies of this package in the process, or in a thread, share: bundlers
-   * make a copy for each entry, and reload it in development. Create its metrics with getOrCreate().
+   * Returns the registry with that name, which all copies of this package in the process (or thread) share:
+   * bundlers create a copy for each entry, and reload it in development. Create its metrics with
+   * getOrCreate().
    *
    * @param {string} [name]
-   * @returns {Registry} of the copy that has asked first
+   * @returns {Registry} created by the first copy that asked for it
    */
   static shared(name = 'default') {
     const registries = (ownProcessState().registries ??= new Map());

@@ -24,10 +24,10 @@ const { warnOfOtherClients } = require('./other-clients');
 // 140 µs so, 260 µs if they are copied and written in slices, and 160 µs in prom-client.
 const AT_ONCE_SAMPLES = 4096;
 
-// The memory that a page starts with; later pages start with what the longest has needed, because a page that
-// outgrows it is copied in one go, at each scrape (6 ms for 12 MB). More is not better: V8 counts it as
-// external memory and collects garbage for it (100,000 samples: longest gap 3 ms with 160 bytes, 6 ms with
-// 256).
+// The memory that a page starts with. Later pages start with what the longest page has needed, because a page
+// that outgrows its memory is copied in one step, at each scrape (6 ms for 12 MB). More is not better: V8
+// counts it as external memory and collects garbage for it (100,000 samples: longest gap 3 ms with 160 bytes,
+// 6 ms with 256).
 let bytesPerSample = 160;
 const MOST_BYTES_PER_SAMPLE = 512;
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs where the spool runs. Shows other processes that the owner of a spool lives: its lock is renewed.
+// Runs where the spool runs. Renews the lock of a spool, which shows other processes that its owner is alive.
 
 const fs = require('node:fs');
 const path = require('node:path');

@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs where the spool runs. Where a spool's directory may be, and how it is created.
+// Runs where the spool runs. Finds a place for a spool's directory, and creates the directory.
 
 const fs = require('node:fs');
 const os = require('node:os');

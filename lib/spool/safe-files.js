@@ -16,10 +16,10 @@ const OPEN_TO_READ = fs.constants.O_RDONLY | SAFE_FLAGS;
 // Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
 const MAX_FILE_BYTES = 1 << 30;
 
-// Reading or writing so much takes 0.1 to 0.2 ms.
+// Reading or writing this much takes 0.1 to 0.2 ms.
 const STEP_BYTES = 262_144;
 
-// What has failed for one of these reasons may work later.
+// An operation that has failed for one of these reasons may work later.
 const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
 // On Windows, while a virus scanner or an indexer has the file open.
 const TRANSIENT_CODES_OF_WINDOWS = new Set(['EBUSY', 'EPERM', 'EACCES']);
@@ -215,8 +215,8 @@ function ifReadable(action) {
 
 /**
  * @param {unknown} error
- * @returns {boolean} whether what has failed may work later: the error says nothing about the file. Whoever
- *   meets such an error tries again later, and until then neither removes the file nor goes on without it
+ * @returns {boolean} whether the operation may work later, because the error says nothing about the file. The
+ *   caller must try again later, and until then neither remove the file nor continue without it
  */
 function isTransient(error) {
   const code = codeOf(error) ?? '';

@@ -22,8 +22,8 @@ const {
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
-// How many files of a worker are read: the last ones, because columns replace those before them. A
-// worker that is not compromised leaves two or three.
+// How many files of a worker are read: only the last ones, because columns replace earlier ones. A worker
+// that is not compromised leaves two or three.
 const MAX_FILES_OF_WORKER = 8;
 
 class SpoolFiles {

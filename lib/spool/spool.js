@@ -162,9 +162,9 @@ class Spool extends SpoolFiles {
   }
 
   /**
-   * Removes what dead primaries have left, again every hour: what a killed process has left is too new when
-   * the next one starts. And renews the times of the files, because some systems delete files in temporary
-   * directories that have not changed for days.
+   * Removes what dead primaries have left, now and every hour, because the files of a primary that was killed
+   * just before are still too new now. Also renews the times of the files, because some systems delete files
+   * in temporary directories that have not changed for days.
    *
    * @param {string[]} places
    * @param {() => number} now

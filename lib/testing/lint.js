@@ -41,7 +41,7 @@ const SUFFIXES = {
 const LABELS = { le: 'histogram', quantile: 'summary' };
 
 /**
- * What each rule says of a metric, if it objects.
+ * The rules. Each returns a text if a metric violates it.
  *
  * @type {((family: Family) => string | false | undefined)[]}
  */
