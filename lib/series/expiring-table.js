@@ -40,8 +40,8 @@ const ROWS_PER_STEP = 64;
 /** The clock is read once for this number of added rows. */
 const ROWS_PER_LOOK = 256;
 
-/** Short, because removing a row may take long: followers of the table may copy it. */
-const SLICE_MILLISECONDS = 0.5;
+/** Short, because the last step may take as long: followers copy rows, into arrays that grow. */
+const SLICE_MILLISECONDS = 0.4;
 
 class ExpiringTable extends SeriesTable {
   #maxIdleSeconds;

@@ -8,10 +8,13 @@
 // Ended rows are grouped into batches. The first capture that offers a batch closes it and gives it the next
 // number. So a reader only needs to remember the number of its last batch, and no row counts twice.
 
-const { SeriesTable } = require('../series/series-table');
 const { isLasting } = require('../series/layouts');
 const { centroidsOf } = require('../metric/observations');
 const { idleClock } = require('../event-loop/idle-clock');
+const { growPages } = require('../series/number-pages');
+const { grown } = require('../series/row-array');
+const { MISSING } = require('../series/label-dictionary');
+const { MirrorTable } = require('./mirror-table');
 
 /**
  * Ended rows are dropped if no request comes within this time, or within the maximum idle time of their
@@ -22,12 +25,23 @@ const UNREAD_MILLISECONDS = 300_000;
 /** How often the batches are checked for rows to drop. */
 const LOOK_MILLISECONDS = 1000;
 
+const NO_ROWS = new Int32Array(0);
+
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/series-table').TableFollower} TableFollower */
 /** @typedef {import('../metric/time-window-quantiles').TimeWindowQuantiles} Digest */
 
-/** The counts of ended rows of one metric, all with different label sets. */
+/**
+ * The counts of ended rows of one metric, all with different label sets. Labels are copied as the numbers of
+ * their values: to find the text of each would take several times as long.
+ */
 class Batch {
+  #epoch;
+  /** By row of the metric: 1 if it is here. */
+  #has = NO_ROWS;
+  /** @type {Int32Array[]} by label, and number of a value in the metric: its number here, or 0 */
+  #ids;
   /** @type {Digest[]} by row */
   #digests = [];
   /** @type {import('../series/merged-buckets').Buckets[]} by row */
@@ -45,9 +59,11 @@ class Batch {
   ) {
     this.since = since;
     this.isRemoved = isRemoved;
-    this.table = new SeriesTable(table.labelNames, table.width);
-    this.table.starts = 0;
-    const { maxIdleSeconds } = table;
+    const { maxIdleSeconds, labelNames, width, pageShift, epoch } = table;
+    this.#epoch = epoch;
+    this.#ids = labelNames.map(() => NO_ROWS);
+    this.table = new MirrorTable(labelNames, width, pageShift, { maxIdleSeconds, expiredCount: 0 });
+    this.table.starts = this.table.resets = 0;
     /** @type {MetricView} */
     this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
     // Totals do not include digests of a sliding window.
@@ -63,13 +79,11 @@ class Batch {
   /**
    * @param {MetricView} view of the metric
    * @param {number} ended its row
-   * @returns {boolean} false if the batch already has that label set, or lacks one of its label names
+   * @returns {boolean} false if the batch already has that label set, or the metric's rows have other numbers
    */
   add({ table, digestOf, buckets }, ended) {
-    const labels = table.labelsOf(ended);
-    const { rowCount } = this.table;
-    const row = this.table.start(labels);
-    if (row !== rowCount) return false;
+    if (table.epoch !== this.#epoch || this.#has[ended] === 1) return false;
+    const row = this.#addRow(table, ended);
     this.table.setStart(row, table.startAt(ended));
     const offset = table.offsetOf(ended);
     const numbers = table.pageOf(ended).subarray(offset, offset + table.width);
@@ -78,6 +92,36 @@ class Batch {
       this.#digests[row] = keptDigest(/** @type {any} */ (digestOf)(ended));
     if (buckets !== undefined) this.#buckets[row] = buckets.read(ended);
     return true;
+  }
+
+  /**
+   * @param {SeriesTable} table of the metric
+   * @param {number} ended its row
+   * @returns {number} the row here
+   */
+  #addRow(table, ended) {
+    const { rowCount: row, pages, width, pageShift, forms } = this.table;
+    growPages(pages, row, width, pageShift);
+    const form = table.formOf(ended);
+    // Later ones may have labels that the batch does not know.
+    if (form >= forms.list.length) forms.list = table.forms.list.slice();
+    let text = '';
+    const idAt = (/** @type {number} */ position) => {
+      const { dictionaries } = /** @type {any} */ (this.table.labelSets);
+      const index = /** @type {import('../series/label-index').LabelIndex} */ (table.index);
+      const id = index.idAt(ended, position);
+      if (id === MISSING) return MISSING;
+      if (id >= this.#ids[position].length) this.#ids[position] = grown(this.#ids[position], id + 1);
+      if (this.#ids[position][id] === MISSING) {
+        text = index.dictionaries[position].values[id];
+        this.#ids[position][id] = dictionaries[position].values.length;
+      }
+      return this.#ids[position][id];
+    };
+    this.table.follow(row, form, idAt, () => text);
+    if (ended >= this.#has.length) this.#has = grown(this.#has, ended + 1);
+    this.#has[ended] = 1;
+    return row;
   }
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs where thread-mirror.js does. A table whose numbers another thread records in shared memory. It has the
-// rows that the thread has published, and its pages are never written to.
+// A table whose rows are those of another one: of a thread, which records them in shared memory
+// (thread-mirror.js), or copies of rows that have ended (ended-rows.js). Its label sets are only read.
 
 const { SeriesTable } = require('../series/series-table');
 const { LiveRows } = require('../series/live-rows');
