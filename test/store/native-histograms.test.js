@@ -412,6 +412,28 @@ describe('native histograms as JSON', () => {
     assert.deepEqual(nativeHistograms(page), nativeHistograms(expected));
   });
 
+  it('have the newest exemplars of all workers when they are added up, as many as a worker may have', async t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
+    const lists = [10, 12].map((most, worker) => {
+      const { registry, histogram } = nativeWorker({
+        ...{ enableExemplars: true, nativeHistogramMaxExemplars: most, labelNames: [] },
+      });
+      for (let i = 0; i < 8; i++) {
+        t.mock.timers.tick(1000);
+        histogram.observe({ value: 2 ** i, exemplarLabels: { id: `${worker} ${i}` } });
+      }
+      return registry.getMetricsAsJSON();
+    });
+    const metrics = (await Promise.all(lists)).flat();
+    const idsOf = ([{ exemplars }]) => exemplars.map(({ labelSet }) => labelSet.id);
+    const expected = Array.from({ length: 16 }, (_, i) => `${Math.floor(i / 8)} ${i % 8}`);
+    assert.deepEqual(idsOf(aggregators.sum(metrics).nativeHistograms), expected.slice(6));
+    // A worker that has more shows how many there may be.
+    const [first, second] = metrics.map(({ nativeHistograms: [{ exemplars }] }) => exemplars);
+    metrics[1].nativeHistograms[0].exemplars = [...second, ...first.slice(0, 4), null];
+    assert.equal(aggregators.sum(metrics).nativeHistograms[0].exemplars.length, 13);
+  });
+
   it('are shown by their buckets alone, and left out if these are not valid', async () => {
     const worker = nativeWorker();
     for (const value of values[0]) worker.histogram.observe({ a: 'x' }, value);

@@ -22,6 +22,9 @@ const { meanQuantile } = require('../../metric/centroids');
  *   observations per sample
  */
 
+/** The default of `nativeHistogramMaxExemplars`. */
+const MOST_EXEMPLARS = 10;
+
 /** Loaded on first use, so programs without native histograms do not load these files. */
 const natives = () => ({ ...require('../../series/native-json'), ...require('../../series/merged-buckets') });
 
@@ -179,11 +182,14 @@ function nativeSum(series) {
   const { nativeJson, bucketsIn, mergeBuckets } = natives();
   const [{ labels }] = series;
   const starts = series.map(({ createdTimestamp }) => createdTimestamp ?? 0);
+  /** @type {any[]} */
+  const exemplars = series.flatMap(({ exemplars: own }) => own ?? []);
+  const most = Math.max(MOST_EXEMPLARS, ...series.map(({ exemplars: own }) => own?.length ?? 0));
   return nativeJson(mergeBuckets(series.map(bucketsIn)), {
     labels,
     sum: series.reduce((sum, each) => sum + each.sum, 0),
     createdTimestamp: Math.min(...starts) || undefined,
-    exemplars: series.flatMap(({ exemplars }) => exemplars ?? []),
+    exemplars: exemplars.sort((a, b) => a?.timestamp - b?.timestamp).slice(-most),
   });
 }
 
