@@ -8,7 +8,12 @@ const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 const { isDeepStrictEqual } = require('node:util');
 
+const client = require('../../../index');
+const { randomFrom } = require('../../../benchmarks/shared/random');
+const { until } = require('../../fixtures/cluster-harness');
 const { TestGroup } = require('../../fixtures/group.js');
+const { nativeHistograms } = require('../../fixtures/protobuf-page');
+const { seed } = require('../../fixtures/seeded-fast-check');
 
 const CHECKPOINT = { checkpointInterval: 100 };
 
@@ -87,6 +92,56 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await processes[0].do('exit');
     await processes[0].ended;
     assert.deepEqual(fs.readdirSync(group.place), []);
+  });
+
+  it('has each bucket of a native histogram that one process has, in every page, after the leader has ended, too', async () => {
+    const options = { nativeHistogramBucketFactor: 1.01, nativeHistogramMaxBucketNumber: 20 };
+    const registry = new client.Registry(client.Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE);
+    const one = new client.Histogram({
+      ...{ name: 'sizes', help: 'h', buckets: [], registers: [registry] },
+      ...options,
+    });
+    const random = randomFrom(seed);
+    const observe = async (member, octaves, given = options) => {
+      const values = Array.from({ length: 30 }, () => (random() - 0.3) * 2 ** (random() * octaves));
+      await member.do('observe', { values, options: given });
+      for (const value of values) one.observe(value);
+    };
+    const shownBy = async member => {
+      const [sizes] = nativeHistograms(Buffer.from(await member.do('protobuf'), 'base64')).values();
+      return sizes;
+    };
+    const compare = async () => {
+      const [expected] = nativeHistograms(await registry.metrics()).values();
+      for (const member of group.running)
+        await until(
+          async () => isDeepStrictEqual(await shownBy(member), expected),
+          `a page has ${JSON.stringify(expected)}, seed ${seed}`,
+        );
+      return expected.schema;
+    };
+    for (const member of await group.startMany(3)) await observe(member, 1);
+    const { leader, others } = await group.roles();
+    const fine = await compare();
+    await observe(others[0], 30);
+    assert.ok((await compare()) < fine);
+    await observe(leader, 2);
+    await leader.do('exit');
+    await leader.ended;
+    await compare();
+    await observe(await group.start(), 2);
+    await compare();
+    // One with other options makes the buckets of all wider, and they stay so.
+    const coarse = await group.start();
+    await observe(coarse, 1, { nativeHistogramBucketFactor: 65536 });
+    const isCoarse = async member => {
+      const { schema, count } = (await shownBy(member)) ?? {};
+      return schema === -4 && count === one.value().count;
+    };
+    await until(() => isCoarse(others[0]), 'a page has the buckets of the coarse process');
+    await coarse.do('exit');
+    await coarse.ended;
+    for (const member of group.running) await until(() => isCoarse(member), 'a page still has them');
   });
 
   it('the leader and a member are killed under load while scraped: no scrape fails, no counter falls, nothing is lost that was in a checkpoint', async () => {
