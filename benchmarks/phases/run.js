@@ -15,6 +15,7 @@ const { Workload } = require('../shared/workload.js');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { ColumnsFile } = require('../../lib/cluster/worker/columns-file');
 const { Source } = require('../../lib/source/source');
+const { widthOf } = require('../../lib/series/layouts');
 const { readRegularFile } = require('../../lib/spool/safe-files');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { TEXT } = require('../../lib/exposition/formats');
@@ -141,7 +142,7 @@ function timeFloors({ columns, phases }, families, text, directory) {
   phases.time('format numbers', () => {
     let characters = 0;
     for (const { rows, pageOf, offsetOf, layout } of families) {
-      const width = layout.kind === 'histogram' ? layout.bounds.length + 2 : 1;
+      const width = widthOf(layout);
       for (const row of rows()) {
         const from = offsetOf(row);
         for (let i = from; i < from + width; i++) characters += String(pageOf(row)[i]).length;
