@@ -62,7 +62,7 @@ export type AggregatorFunction = (metrics: AggregatedMetric[]) => AggregatedMetr
 /** The aggregators by name. The primary of a cluster may add its own. */
 export const aggregators: AggregatorNames & { [name: string]: AggregatorFunction };
 
-/** A metric as aggregators get it. */
+/** A metric as aggregators receive it. */
 export interface AggregatedMetric {
   name: string;
   help: string;
@@ -148,7 +148,7 @@ export interface Exemplar {
   timestamp: number;
 }
 
-/** The `code` of errors that a program may want to tell apart; it does not change between releases. */
+/** The `code` of errors that a program may want to distinguish. It does not change between releases. */
 export type ErrorCode =
   | 'PROM_CLIENT_INVALID_NAME'
   | 'PROM_CLIENT_INVALID_LABEL'
@@ -175,8 +175,9 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   static globalRegistry: Registry;
 
   /**
-   * The registry of a name that all copies of this package in the process, or in a thread, share: bundlers
-   * make a copy for each entry, and reload it in development. Create its metrics with getOrCreate().
+   * Returns the registry with that name, which all copies of this package in the process (or thread) share:
+   * bundlers create a copy for each entry, and reload it in development. Create its metrics with
+   * getOrCreate().
    *
    * @param name default `default`
    */
@@ -207,8 +208,8 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   constructor(contentType?: BoundRegistryContentType);
 
   /**
-   * All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. A registry of the
-   * protobuf format resolves with a Buffer, which this type cannot say: use metricsBytes().
+   * All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. With the protobuf
+   * format it resolves with a Buffer, which this type cannot express: use metricsBytes() then.
    */
   metrics(): Promise<string>;
 
@@ -267,7 +268,7 @@ export interface Registry<
 
 interface RegistryMembers {
   /**
-   * The text of metrics() as UTF-8, for sending: a large page is then never one string. With `gzip` it is
+   * The page of metrics() as bytes in UTF-8: a large page then never becomes one string. With `gzip` it is
    * compressed, off the event loop.
    */
   metricsBytes(options?: { gzip?: boolean }): Promise<Bytes>;
@@ -276,7 +277,7 @@ interface RegistryMembers {
   getMetricsAsString<T extends string>(metric: Metric<T>): Promise<string>;
 
   /**
-   * The metric of a name if there is one, else a new one in this registry.
+   * Returns the metric with the configured name, or creates it in this registry.
    *
    * @param Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
    * @param configuration of a new metric, without `registers`
@@ -309,10 +310,10 @@ interface RegistryMembers {
   setFormats(formats: readonly MetricsFormat[]): void;
 
   /**
-   * Sets the option `maxIdleSeconds` of the metrics that are created from now on with this registry as the
-   * first of their `registers`, unless they have that option themselves. Default metrics do not take it.
+   * Sets the default of the option `maxIdleSeconds` for metrics that are created from now on with this
+   * registry as the first of their `registers`. It does not apply to default metrics.
    *
-   * @param seconds after which a series expires that nobody uses
+   * @param seconds after which an unused series expires
    * @throws {RangeError} if it is not a positive finite number
    */
   setMaxIdleSeconds(seconds: number): void;
@@ -322,10 +323,10 @@ interface RegistryMembers {
 export const register: Registry;
 
 /**
- * Except for `timeout`, `formats` and `maxIdleSeconds`, the options of the first AggregatorRegistry of a
- * process apply to all. An option that is not given is taken from the environment:
- * `PROM_CLIENT_CLUSTER_TIMEOUT`, `_FORMATS`, `_DIRECTORY`, `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`,
- * `_CHECKPOINT_INTERVAL` and `_GROUP`.
+ * `timeout`, `formats` and `maxIdleSeconds` apply to one object; the other options are shared by all
+ * AggregatorRegistry objects of a process, and the first object sets them. An option that is not passed is
+ * read from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_FORMATS`, `_DIRECTORY`, `_RETIRED_MAX_AGE`,
+ * `_INCLUDE_PRIMARY`, `_CHECKPOINT_INTERVAL` and `_GROUP`.
  */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
@@ -339,7 +340,7 @@ export interface AggregatorRegistryOptions {
    * /dev/shm if that is not writable.
    */
   directory?: string;
-  /** Milliseconds that label sets of dead workers stay if no live worker has them, default one hour. */
+  /** Milliseconds for which label sets of dead workers stay if no live worker has them, default one hour. */
   retiredMaxAge?: number;
   /** Aggregate in slices on this event loop instead of in a thread. Default false. */
   inPlace?: boolean;
@@ -383,7 +384,7 @@ export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
   names?: readonly string[];
 }
 
-/** Where the cluster's metrics are aggregated. The self-metrics have the state of workers and failures. */
+/** Where the cluster's metrics are aggregated. The self-metrics show failures and the workers' state. */
 export interface ClusterState {
   /** Where metrics are aggregated; none before the first worker, and while an aggregator is started. */
   aggregator: 'thread' | 'in place' | 'none';
@@ -421,8 +422,9 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
   : Uint8Array;
 
 /**
- * The metrics of all workers of a cluster, in its primary and in any worker; in a process that has never had
- * a worker, its own. A worker gets them from its primary, which needs an AggregatorRegistry, too.
+ * Shows the metrics of all workers of a cluster, in its primary and in any worker. In a process that has
+ * never had a worker, it shows the metrics of that process. A worker gets the page from its primary, which
+ * needs an AggregatorRegistry, too.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /** Sets the registries to aggregate; default the global registry. */
@@ -444,10 +446,10 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   constructor(options: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text, or as a Buffer as those of metrics(); those of this process if it has
-   * never had a worker; '' if there are none. Rejected if no worker answered in time and there are no earlier
-   * numbers, if an aggregator of the application throws, or in a worker if its primary does not aggregate. A
-   * metric with an unknown aggregator is left out.
+   * Returns the metrics of all workers as text (with the protobuf format a Buffer, like metrics()), or those
+   * of this process if it has never had a worker; '' if there are none. Rejected if no worker answered in
+   * time and there are no earlier numbers, if an aggregator of the application throws, or in a worker if its
+   * primary does not aggregate. A metric with an unknown aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
@@ -455,7 +457,7 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<Bytes>;
 
   /**
-   * Where metrics are aggregated. Undefined if this process is neither a primary nor in a group.
+   * Returns where metrics are aggregated; undefined if this process is neither a primary nor in a group.
    */
   clusterState(): ClusterState | undefined;
 
@@ -468,14 +470,14 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
    *
    * @param labels a value of undefined stands for series without that label; `{}` for all series
    * @param name of the metric, default all
-   * @returns how many there were. Rejected if this process is not a primary
+   * @returns how many series were removed. Rejected if this process is not a primary
    */
   removeMatching(labels: LabelValues<string>, name?: string): Promise<number>;
 
   /**
-   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
-   * more, and a last snapshot is written for the primary. In the primary, scrapes under way are answered, and
-   * dead workers are added to the retired totals. The registry can still be used.
+   * Saves the numbers of a process that is about to end; await it before `process.exit()`. In a worker,
+   * `collect` hooks run once more, and a last snapshot is written for the primary. In the primary, scrapes
+   * under way are answered, and dead workers are added to the retired totals. The registry can still be used.
    *
    * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */
@@ -489,8 +491,8 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 export { AggregatorRegistry as ClusterRegistry };
 
 /**
- * Options of WorkerRegistry. Those except `timeout`, `formats` and `maxIdleSeconds` are those of the first
- * WorkerRegistry of a thread.
+ * Options of WorkerRegistry. `timeout`, `formats` and `maxIdleSeconds` apply to one object; the others are
+ * shared by all WorkerRegistry objects of a thread, and the first object sets them.
  */
 export interface WorkerRegistryOptions {
   /** Milliseconds that workerMetrics() waits for `collect` hooks, default 5000. */
@@ -500,8 +502,8 @@ export interface WorkerRegistryOptions {
   /** That of metrics of this registry itself, as setMaxIdleSeconds(). */
   maxIdleSeconds?: number;
   /**
-   * Milliseconds that label sets of ended threads stay if no thread has them, default one hour. In a cluster
-   * or group they stay as long as the process.
+   * Milliseconds for which label sets of ended threads stay if no thread has them, default one hour. In a
+   * cluster or group they stay as long as the process.
    */
   retiredMaxAge?: number;
   /** Aggregate in slices on this event loop instead of in a thread. */
@@ -513,9 +515,9 @@ export interface WorkerRegistryOptions {
 }
 
 /**
- * In the main thread, the metrics of all threads of the process that have created a WorkerRegistry, added up
- * with its own; numbers are read from shared memory, so threads that compute or sleep are shown exactly. In a
- * worker thread, creating one makes that thread's metrics a part of it.
+ * In the main thread, shows its own metrics added up with those of all threads of the process that have
+ * created a WorkerRegistry. Numbers are read from shared memory, so they are exact even if a thread computes
+ * or sleeps. Creating a WorkerRegistry in a worker thread adds that thread's metrics.
  */
 export class WorkerRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /** Sets the registries with which this thread joins; default the global registry. */
@@ -554,14 +556,14 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
   readonly timeout: number;
 
   /**
-   * Releases the threads' metrics. The last release of a thread that serves the page stops its aggregator.
-   * That of a thread that has joined makes it leave: its counts stay.
+   * Releases the threads' metrics. In a thread that serves the page, the last release stops the aggregator.
+   * In a thread that has joined, the last release makes the thread leave; its counts stay on the page.
    */
   close(): Promise<void>;
 
   /**
-   * Waits for scrapes under way in a thread that serves the page, and then does what close() does, as in
-   * prom-client's successor. AggregatorRegistry's shutdown() releases nothing.
+   * In a thread that serves the page, waits for scrapes under way; then does the same as close(), as in
+   * prom-client's successor. (AggregatorRegistry's shutdown() releases nothing.)
    *
    * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */
@@ -750,7 +752,7 @@ type Only<T extends string, Labels> = { [K in Exclude<keyof Labels, T>]: never }
 
 interface TotalMembers<T extends string> {
   /**
-   * Adds what a total that is kept elsewhere, such as in a driver, has grown by since the last call for these
+   * For a total that is kept elsewhere, such as in a driver: adds its growth since the last call for these
    * labels. The first call adds all of it, and so does one with a total below the last one: its source has
    * started again. A label set beyond `maxSeries` adds nothing.
    *
@@ -845,7 +847,7 @@ export class Counter<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
-   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * How many series have expired in this process after `maxIdleSeconds`. Always
    * present; optional in the type.
    */
   readonly expiredCount?: number;
@@ -885,8 +887,8 @@ export interface Counter<T extends string = string>
 
 interface CurryCounter<T extends string> {
   /**
-   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
-   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   * Binds some labels. The returned object takes the others, and looks up only these: for code that knows
+   * some labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
    * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
@@ -930,7 +932,7 @@ export class Gauge<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
-   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * How many series have expired in this process after `maxIdleSeconds`. Always
    * present; optional in the type.
    */
   readonly expiredCount?: number;
@@ -986,8 +988,8 @@ export interface Gauge<T extends string = string>
 
 interface CurryGauge<T extends string> {
   /**
-   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
-   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   * Binds some labels. The returned object takes the others, and looks up only these: for code that knows
+   * some labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
    * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
@@ -1022,7 +1024,7 @@ export interface HistogramConfiguration<T extends string> extends MetricConfigur
   buckets?: number[];
   collect?: CollectFunction<Histogram<T>>;
   /**
-   * Makes it a native histogram, whose buckets nobody needs to choose: each is at most this factor wider than
+   * Makes it a native histogram, whose buckets need not be chosen: each is at most this factor wider than
    * the one before. Above 1; 1.1 is usual, with which quantiles are within 5 %.
    */
   nativeHistogramBucketFactor?: number;
@@ -1066,7 +1068,7 @@ export class Histogram<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
-   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * How many series have expired in this process after `maxIdleSeconds`. Always
    * present; optional in the type.
    */
   readonly expiredCount?: number;
@@ -1111,7 +1113,7 @@ export class Histogram<T extends string = string> {
   /** The metric with its samples, after its `collect` hook has run. Buckets are cumulative. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<T>>>;
 
-  /** Removes all series. That of a histogram without labels is back with its next observation. */
+  /** Removes all series. The series of a histogram without labels comes back with the next observation. */
   reset(): void;
 
   /** Removes a label set. It starts from zero when it is used again. */
@@ -1128,8 +1130,8 @@ export interface Histogram<T extends string = string>
 
 interface CurryHistogram<T extends string> {
   /**
-   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
-   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   * Binds some labels. The returned object takes the others, and looks up only these: for code that knows
+   * some labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
    * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
@@ -1192,7 +1194,7 @@ export class Summary<T extends string = string> {
   readonly overflowCount?: number;
 
   /**
-   * How many series have expired in this process, because nobody has used them for `maxIdleSeconds`. Always
+   * How many series have expired in this process after `maxIdleSeconds`. Always
    * present; optional in the type.
    */
   readonly expiredCount?: number;
@@ -1240,8 +1242,8 @@ export interface Summary<T extends string = string>
 
 interface CurrySummary<T extends string> {
   /**
-   * Binds some labels. What it returns takes the others, and looks up only these: for code that knows some
-   * labels early, such as the method and route of a request. It stays valid after reset() and remove().
+   * Binds some labels. The returned object takes the others, and looks up only these: for code that knows
+   * some labels early, such as the method and route of a request. It stays valid after reset() and remove().
    *
    * @throws {TypeError} if the labels are not an object
    * @throws {Error} if a label is bound already, or is not one of `labelNames`
