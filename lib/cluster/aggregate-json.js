@@ -5,7 +5,7 @@
 const { Registry } = require('../registry/registry');
 const { FAMILY } = require('../registry/metric-view');
 const { aggregators } = require('./primary/json-aggregators');
-const { codedError, invalidOption } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 /**
  * Aggregates metrics given as JSON, one list per process.
@@ -30,7 +30,7 @@ function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
     const name = metrics[0].aggregator ?? 'sum';
     const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
     if (typeof aggregator !== 'function')
-      throw codedError('INVALID_OPTION', Error, `'${name}' is not a defined aggregator.`);
+      throw invalidOption(`'${name}' is not a defined aggregator.`, Error);
     const metric = aggregator(metrics);
     if (!metric) continue;
     const native = metric.nativeHistograms && { [FAMILY]: nativeFamily };

@@ -3,7 +3,7 @@
 const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
 const { compress } = require('../exposition/gzip');
-const { codedError } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 
 // http, https and url are loaded on first use, so runtimes without them can load the library. Their
 // names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
@@ -133,8 +133,7 @@ class Pushgateway {
  * @throws {Error} synchronously, if a required jobName is missing
  */
 function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, method, params) {
-  if (!params.jobName && requireJobName)
-    throw codedError('INVALID_OPTION', Error, 'Missing jobName parameter');
+  if (!params.jobName && requireJobName) throw invalidOption('Missing jobName parameter', Error);
   return new Promise((resolve, reject) => {
     const target = requestTarget(gatewayUrl, params);
     const transport = target.protocol === 'https:' ? require('https') : require('http');

@@ -3,7 +3,7 @@
 const { inspect } = require('util');
 const { explainedError } = require('../options/explained-error');
 const { warnOfCall } = require('../options/warnings');
-const { codedError, withCode } = require('../options/coded-error');
+const { invalidOption, withCode } = require('../options/coded-error');
 
 // What an array can have. Memory ends before that.
 const MAX_COUNT = 2 ** 32;
@@ -19,7 +19,7 @@ const MAX_COUNT = 2 ** 32;
  * @throws {RangeError} if count is not a whole number
  */
 function linearBuckets(start, width, count) {
-  if (count < 1) throw codedError('INVALID_OPTION', Error, 'Linear buckets needs a positive count');
+  if (count < 1) throw invalidOption('Linear buckets needs a positive count', Error);
   if (!isCount('linearBuckets()', count)) return [start];
   return Array.from({ length: Number(count) }, (_, i) => start + i * width);
 }
@@ -35,10 +35,9 @@ function linearBuckets(start, width, count) {
  * @throws {RangeError} if count is not a whole number
  */
 function exponentialBuckets(start, factor, count) {
-  if (start <= 0) throw codedError('INVALID_OPTION', Error, 'Exponential buckets needs a positive start');
-  if (count < 1) throw codedError('INVALID_OPTION', Error, 'Exponential buckets needs a positive count');
-  if (factor <= 1)
-    throw codedError('INVALID_OPTION', Error, 'Exponential buckets needs a factor greater than 1');
+  if (start <= 0) throw invalidOption('Exponential buckets needs a positive start', Error);
+  if (count < 1) throw invalidOption('Exponential buckets needs a positive count', Error);
+  if (factor <= 1) throw invalidOption('Exponential buckets needs a factor greater than 1', Error);
   if (!isCount('exponentialBuckets()', count)) return [start];
   let bound = start;
   return Array.from({ length: Number(count) }, (_, i) => (i === 0 ? bound : (bound *= factor)));

@@ -4,7 +4,7 @@
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
 const { activeTrace } = require('./active-trace');
-const { codedError } = require('../options/coded-error');
+const { invalidLabel } = require('../options/coded-error');
 
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
@@ -284,7 +284,7 @@ function createExemplar(labels, value) {
     characters += [...`${name}${labelSet[name]}`].length;
   }
   if (characters > MAX_CHARACTERS)
-    throw codedError('INVALID_LABEL', RangeError, 'Label set size must be smaller than 128 UTF-8 chars');
+    throw invalidLabel('Label set size must be smaller than 128 UTF-8 chars', RangeError);
   return new Exemplar(labelSet, value, Date.now() / 1000);
 }
 

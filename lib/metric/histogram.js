@@ -25,7 +25,7 @@ const { closuresOf, bind } = require('./children');
 const { curried } = require('./curried');
 const { NO_LABELS, mergedLabels, checkLabelNames, checkLabelSet, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
-const { codedError } = require('../options/coded-error');
+const { invalidOption, invalidLabel } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -64,8 +64,7 @@ class Histogram extends Metric {
   constructor(config) {
     super(config, { buckets: DEFAULT_BUCKETS }, HISTOGRAM_OPTIONS);
     this.type = 'histogram';
-    if (this.labelNames.includes('le'))
-      throw codedError('INVALID_LABEL', Error, 'le is a reserved label keyword');
+    if (this.labelNames.includes('le')) throw invalidLabel('le is a reserved label keyword');
     const bounds = boundsOf(/** @type {any} */ (this).buckets, given =>
       warnOfValue(this, 'buckets that are not numbers are left out', given),
     );
@@ -227,11 +226,7 @@ class Histogram extends Metric {
     checkLabelNames(this, set);
     const { buckets, table } = /** @type {State} */ (stateOf(this));
     if (buckets === undefined)
-      throw codedError(
-        'INVALID_OPTION',
-        TypeError,
-        `quantile() of ${this.name} needs its option nativeHistogramBucketFactor`,
-      );
+      throw invalidOption(`quantile() of ${this.name} needs its option nativeHistogramBucketFactor`);
     const row = table.find(set);
     return row === -1 ? NaN : natives().quantileOf(buckets.read(row), quantile);
   }

@@ -4,7 +4,7 @@
 
 const { inspect } = require('util');
 const { labelsFrom, setLabel } = require('../series/label-form');
-const { codedError } = require('../options/coded-error');
+const { invalidLabel } = require('../options/coded-error');
 
 /** @typedef {Record<string, any>} Labels */
 
@@ -50,9 +50,7 @@ function labelSetOf(metric, args, checksNames = true) {
  */
 function labelsByPosition(labelNames, values) {
   if (values.length === labelNames.length) return labelsFrom(labelNames, values);
-  throw codedError(
-    'INVALID_LABEL',
-    Error,
+  throw invalidLabel(
     `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
   );
 }
@@ -80,11 +78,7 @@ function mergedLabels(first, second) {
  */
 function checkLabelSet(method, labels) {
   if (Object.prototype.toString.call(labels) === '[object Object]') return;
-  throw codedError(
-    'INVALID_LABEL',
-    TypeError,
-    `${method}() expected an object of labels: ${inspect(labels)}`,
-  );
+  throw invalidLabel(`${method}() expected an object of labels: ${inspect(labels)}`, TypeError);
 }
 
 /**
@@ -105,9 +99,7 @@ function unknownLabel({ labelNames }, labels) {
 function checkLabelNames(metric, labels) {
   const name = unknownLabel(metric, labels);
   if (name === undefined) return;
-  throw codedError(
-    'INVALID_LABEL',
-    Error,
+  throw invalidLabel(
     `Added label "${name}" is not included in initial labelset: ${inspect(metric.labelNames)}`,
   );
 }

@@ -7,7 +7,7 @@ const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names'
 const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
 const { setOwn } = require('../series/label-form');
-const { codedError } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 const { checkedMaxIdle } = require('../options/max-idle');
 const { MAX_IDLE_SECONDS } = require('../registry/metric-view');
 
@@ -34,7 +34,7 @@ function applyOptions(metric, config, options) {
     if (key === 'registers' && !config.registers) continue;
     if (config[key] != null || !(key in metric)) setOwn(metric, key, config[key]);
   }
-  if (!metric.help) throw codedError('INVALID_OPTION', Error, 'Missing mandatory help parameter');
+  if (!metric.help) throw invalidOption('Missing mandatory help parameter', Error);
   if (!metric.name) throw codedError('INVALID_NAME', Error, 'Missing mandatory name parameter');
   checkMetricName(metric.name);
   checkArray('labelNames', metric.labelNames);
@@ -50,11 +50,7 @@ function applyOptions(metric, config, options) {
  */
 function checkArray(option, value) {
   if (Array.isArray(value)) return;
-  throw codedError(
-    'INVALID_OPTION',
-    TypeError,
-    `${option} must be an array: ${inspect(value, { depth: 0 })}`,
-  );
+  throw invalidOption(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
 }
 
 /**
@@ -89,7 +85,7 @@ function adviseOnReservedNames({ name, labelNames }) {
 function maxSeriesOf({ maxSeries }) {
   const limit = maxSeries ?? Infinity;
   if (limit === Infinity || (Number.isInteger(limit) && limit > 0)) return limit;
-  throw codedError('INVALID_OPTION', TypeError, `maxSeries must be a positive integer: ${inspect(limit)}`);
+  throw invalidOption(`maxSeries must be a positive integer: ${inspect(limit)}`);
 }
 
 /**

@@ -17,7 +17,7 @@ const { EXPIRING, scrapeStarts, runHook } = require('../series/hook-recordings')
 const { OPTIONS, applyOptions, maxSeriesOf, maxIdleOf } = require('./metric-options');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
 const { setOwn } = require('../series/label-form');
-const { codedError, withCode } = require('../options/coded-error');
+const { invalidOption, withCode } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -52,7 +52,7 @@ class Metric {
    */
   constructor(config, defaults, options = OPTIONS) {
     if (typeof config !== 'object' || config === null)
-      throw codedError('INVALID_OPTION', TypeError, 'constructor expected a config object');
+      throw invalidOption('constructor expected a config object');
     /** @type {string} */
     this.name = '';
     /** @type {string} */
@@ -73,7 +73,7 @@ class Metric {
       this.collect = config.collect;
     }
     if (this.collect && typeof this.collect !== 'function') {
-      throw codedError('INVALID_OPTION', Error, 'Optional "collect" parameter must be a function');
+      throw invalidOption('Optional "collect" parameter must be a function', Error);
     }
     /** @type {readonly string[]} */
     this.sortedLabelNames = this.labelNames.length === 0 ? NO_NAMES : [...this.labelNames].sort();
@@ -298,7 +298,7 @@ function addToRegistries(metric) {
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
     if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
-      throw codedError('INVALID_OPTION', TypeError, 'Exemplars are supported only on OpenMetrics registries');
+      throw invalidOption('Exemplars are supported only on OpenMetrics registries');
     }
   }
   /** @type {Registry[]} */

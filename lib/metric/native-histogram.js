@@ -7,7 +7,7 @@ const { inspect } = require('util');
 const { NativeBuckets } = require('../series/native-buckets');
 const { MIN_SCHEMA, MAX_SCHEMA, boundOf } = require('../series/native-index');
 const { nativeJson } = require('../series/native-json');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
@@ -40,11 +40,7 @@ const DEFAULTS = {
  */
 function nativeBucketsOf(options) {
   if (IMPOSSIBLE_AGGREGATORS.includes(options.aggregator))
-    throw codedError(
-      'INVALID_OPTION',
-      RangeError,
-      `aggregator of a native histogram cannot be ${options.aggregator}`,
-    );
+    throw invalidOption(`aggregator of a native histogram cannot be ${options.aggregator}`, RangeError);
   const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
   const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
   const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);
@@ -88,7 +84,7 @@ function nativeExemplarsOf(options) {
 function numberOf(options, name, expected, isValid) {
   const value = options[name] ?? DEFAULTS[name];
   if (typeof value === 'number' && isValid(value)) return value;
-  throw codedError('INVALID_OPTION', RangeError, `${name} must be ${expected}: ${inspect(value)}`);
+  throw invalidOption(`${name} must be ${expected}: ${inspect(value)}`, RangeError);
 }
 
 /** @param {number} value */

@@ -4,7 +4,7 @@
 
 const { inspect } = require('util');
 const { NO_LABELS, labelSetOf, mergedLabels, checkLabelSet } = require('./label-sets');
-const { codedError } = require('../options/coded-error');
+const { invalidOption } = require('../options/coded-error');
 
 /** Missing in runtimes that are older than `using`, where an unused symbol takes its place. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
@@ -94,8 +94,7 @@ function isThenable(result) {
  */
 function labelsAndCall(metric, method, labels, call) {
   if (typeof labels === 'function') [labels, call] = [undefined, labels];
-  if (typeof call !== 'function')
-    throw codedError('INVALID_OPTION', TypeError, `${method}() expected a function: ${inspect(call)}`);
+  if (typeof call !== 'function') throw invalidOption(`${method}() expected a function: ${inspect(call)}`);
   if (labels != null) checkLabelSet(method, labels);
   // Before the call, because after it its result would be lost.
   const labelSet = labelSetOf(metric, [labels ?? NO_LABELS]);

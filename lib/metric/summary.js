@@ -25,7 +25,7 @@ const { curried } = require('./curried');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
-const { codedError, withCode } = require('../options/coded-error');
+const { invalidLabel, withCode } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
@@ -101,8 +101,7 @@ class Summary extends Metric {
   constructor(config) {
     super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 }, SUMMARY_OPTIONS);
     this.type = 'summary';
-    if (this.labelNames.includes('quantile'))
-      throw codedError('INVALID_LABEL', Error, 'quantile is a reserved label keyword');
+    if (this.labelNames.includes('quantile')) throw invalidLabel('quantile is a reserved label keyword');
     setPercentiles(/** @type {any} */ (this));
     setWindow(/** @type {any} */ (this));
     const table = createTable(this, 2);

@@ -37,10 +37,20 @@ function codedError(code, Type, message) {
 
 /**
  * @param {string} message
- * @returns {Error} a TypeError: an argument or an option is not valid
+ * @param {new (message: string) => Error} [Type]
+ * @returns {Error} an argument or an option is not valid
  */
-function invalidOption(message) {
-  return codedError('INVALID_OPTION', TypeError, message);
+function invalidOption(message, Type = TypeError) {
+  return codedError('INVALID_OPTION', Type, message);
+}
+
+/**
+ * @param {string} message
+ * @param {new (message: string) => Error} [Type]
+ * @returns {Error} a label, or a list of labels, is not valid
+ */
+function invalidLabel(message, Type = Error) {
+  return codedError('INVALID_LABEL', Type, message);
 }
 
 /**
@@ -52,4 +62,4 @@ function codeNamed(value) {
   return /** @type {Code} */ (value.slice(PREFIX.length));
 }
 
-module.exports = { withCode, codedError, invalidOption, codeNamed };
+module.exports = { withCode, codedError, invalidOption, invalidLabel, codeNamed };

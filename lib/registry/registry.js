@@ -25,7 +25,7 @@ const { isValidLabelName } = require('./names');
 const { withDefaultLabels } = require('./json-defaults');
 const { ownProcessState } = require('./process-state');
 const { warnOfCall } = require('../options/warnings');
-const { codedError } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 const { checkedMaxIdle } = require('../options/max-idle');
 const { checkOptionNames } = require('../options/option-names');
 
@@ -67,8 +67,7 @@ class Registry {
    * @throws {TypeError} if the format is unknown
    */
   constructor(contentType = TEXT.contentType) {
-    if (!isSupported(contentType))
-      throw codedError('INVALID_OPTION', TypeError, `Content type ${contentType} is unsupported`);
+    if (!isSupported(contentType)) throw invalidOption(`Content type ${contentType} is unsupported`);
     /** @type {State} */
     const state = { metrics: new Map(), defaultLabels: {}, contentType, allowsExemplars: false };
     Object.defineProperty(this, STATE, { value: state, configurable: true });
@@ -166,8 +165,7 @@ class Registry {
    * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
-    if (metric == null)
-      throw codedError('INVALID_OPTION', TypeError, 'registerMetric() expected an object with a get()');
+    if (metric == null) throw invalidOption('registerMetric() expected an object with a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw nameTaken(metric.name);
@@ -192,7 +190,7 @@ class Registry {
    */
   getOrCreate(Type, config) {
     if (typeof Type !== 'function' || Type.prototype === undefined)
-      throw codedError('INVALID_OPTION', TypeError, 'getOrCreate() expected a class of metrics and options');
+      throw invalidOption('getOrCreate() expected a class of metrics and options');
     const existing = this.getSingleMetric(config?.name);
     if (existing === undefined) return new Type({ ...config, registers: [this] });
     const difference = differenceOf(existing, Type, config);
@@ -258,8 +256,7 @@ class Registry {
    * @throws {Error} if the format is unknown
    */
   setContentType(contentType) {
-    if (!isSupported(contentType))
-      throw codedError('INVALID_OPTION', Error, `Content type ${contentType} is unsupported`);
+    if (!isSupported(contentType)) throw invalidOption(`Content type ${contentType} is unsupported`, Error);
     ownStateOf(this).contentType = contentType;
   }
 
@@ -303,11 +300,7 @@ class Registry {
   static merge(registries) {
     const { contentType } = registries[0];
     if (registries.some(registry => registry.contentType !== contentType)) {
-      throw codedError(
-        'INVALID_OPTION',
-        Error,
-        'Registers can only be merged if they have the same content type',
-      );
+      throw invalidOption('Registers can only be merged if they have the same content type', Error);
     }
     const merged = new Registry(contentType);
     const formats = new Set(registries.flatMap(registry => registry[CONTENT_TYPES] ?? []));

@@ -6,7 +6,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { codedError, codeNamed } = require('../../options/coded-error');
+const { codeNamed, invalidOption } = require('../../options/coded-error');
 const { unavailable } = require('../../registry/unavailable');
 const { coalesce } = require('../../registry/coalesce');
 const { runInSlices } = require('../../event-loop/slices');
@@ -82,7 +82,7 @@ class ClusterPages {
    */
   async page(format, timeout) {
     if (format.names !== undefined && !isListOfNames(format.names))
-      throw codedError('INVALID_OPTION', RangeError, TOO_MANY_NAMES);
+      throw invalidOption(TOO_MANY_NAMES, RangeError);
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (this.#refusal !== undefined && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));

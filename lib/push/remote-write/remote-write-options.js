@@ -6,7 +6,7 @@ const { inspect } = require('util');
 const { checkLabelNamesAreValid } = require('../../registry/names');
 const { checkOptionNames } = require('../../options/option-names');
 const { checkMilliseconds } = require('../pusher');
-const { codedError, invalidOption } = require('../../options/coded-error');
+const { invalidOption, invalidLabel } = require('../../options/coded-error');
 
 const OPTIONS = new Set([
   'labels',
@@ -99,7 +99,7 @@ function checkedLabels(labels) {
   }
   checkLabelNamesAreValid(Object.keys(labels));
   const taken = ['__name__', 'le', 'quantile'].find(name => Object.hasOwn(labels, name));
-  if (taken !== undefined) throw codedError('INVALID_LABEL', TypeError, `labels must not have a ${taken}`);
+  if (taken !== undefined) throw invalidLabel(`labels must not have a ${taken}`, TypeError);
   return textsOf('labels', labels);
 }
 
