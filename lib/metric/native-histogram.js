@@ -12,26 +12,11 @@ const { invalidOption } = require('../options/coded-error');
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
 
-const FACTOR = 'nativeHistogramBucketFactor';
-const ZERO_THRESHOLD = 'nativeHistogramZeroThreshold';
-const MAX_BUCKETS = 'nativeHistogramMaxBucketNumber';
-const MAX_EXEMPLARS = 'nativeHistogramMaxExemplars';
-const EXEMPLAR_TTL = 'nativeHistogramExemplarTTL';
-
-/** These aggregators are not defined for buckets. */
+/** There is no such number of buckets that count the same values. */
 const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
 
 /** Each is compared with all others of its series. */
 const MOST_EXEMPLARS = 100;
-
-/** @type {Record<string, number | undefined>} */
-const DEFAULTS = {
-  [FACTOR]: undefined,
-  [ZERO_THRESHOLD]: 2 ** -128,
-  [MAX_BUCKETS]: 160,
-  [MAX_EXEMPLARS]: 10,
-  [EXEMPLAR_TTL]: 300,
-};
 
 /**
  * @param {any} options of a native histogram
@@ -41,14 +26,14 @@ const DEFAULTS = {
 function nativeBucketsOf(options) {
   if (IMPOSSIBLE_AGGREGATORS.includes(options.aggregator))
     throw invalidOption(`aggregator of a native histogram cannot be ${options.aggregator}`, RangeError);
-  const factor = numberOf(options, FACTOR, 'a number above 1', value => value > 1);
+  const factor = numberOf(options, 'BucketFactor', NaN, 'a number above 1', value => value > 1);
   const schema = 0 - Math.floor(Math.log2(Math.log2(factor)));
-  const zeroThreshold = numberOf(options, ZERO_THRESHOLD, 'a finite number', Number.isFinite);
+  const zeroThreshold = numberOf(options, 'ZeroThreshold', 2 ** -128, 'a finite number', Number.isFinite);
   return new NativeBuckets({
     schema: Math.min(Math.max(schema, MIN_SCHEMA), MAX_SCHEMA),
     zeroThreshold: Math.max(zeroThreshold, 0),
     // As in client_golang, 0 stands for no limit.
-    maxBuckets: numberOf(options, MAX_BUCKETS, 'an integer from 0 on', isCount) || Infinity,
+    maxBuckets: numberOf(options, 'MaxBucketNumber', 160, 'an integer from 0 on', isCount) || Infinity,
   });
 }
 
@@ -68,23 +53,25 @@ function nativeBucketsOf(options) {
  */
 function nativeExemplarsOf(options) {
   const expected = `an integer from 0 to ${MOST_EXEMPLARS}`;
-  const most = numberOf(options, MAX_EXEMPLARS, expected, value => isCount(value) && value <= MOST_EXEMPLARS);
-  const ttl = numberOf(options, EXEMPLAR_TTL, 'a number of seconds', value => value >= 0);
+  const isNumber = (/** @type {number} */ value) => isCount(value) && value <= MOST_EXEMPLARS;
+  const most = numberOf(options, 'MaxExemplars', 10, expected, isNumber);
+  const ttl = numberOf(options, 'ExemplarTTL', 300, 'a number of seconds', value => value >= 0);
   return { most, replaced: (exemplars, added) => replacedExemplar(exemplars, added, ttl) };
 }
 
 /**
  * @param {any} options
- * @param {string} name
+ * @param {string} name of one, after `nativeHistogram`
+ * @param {number} byDefault
  * @param {string} expected
  * @param {(value: number) => boolean} isValid
  * @returns {number}
  * @throws {RangeError} if it is not valid
  */
-function numberOf(options, name, expected, isValid) {
-  const value = options[name] ?? DEFAULTS[name];
+function numberOf(options, name, byDefault, expected, isValid) {
+  const value = options[`nativeHistogram${name}`] ?? byDefault;
   if (typeof value === 'number' && isValid(value)) return value;
-  throw invalidOption(`${name} must be ${expected}: ${inspect(value)}`, RangeError);
+  throw invalidOption(`nativeHistogram${name} must be ${expected}: ${inspect(value)}`, RangeError);
 }
 
 /** @param {number} value */

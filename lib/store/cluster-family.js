@@ -8,7 +8,6 @@ const { FamilyTotals } = require('./family-totals');
 const { FamilyExtras } = require('./family-extras');
 const { mergedQuantiles } = require('./family-quantiles');
 const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
-const { oldestStarts } = require('./family-starts');
 const { settle } = require('./family-retired');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
@@ -18,7 +17,7 @@ const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { runThrough } = require('../event-loop/slices');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
-const { UNKNOWN } = require('../series/row-starts');
+const { UNKNOWN, startOf } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -288,6 +287,25 @@ function mergedBuckets(all, rule) {
   if (read.length === 0) return undefined;
   const merged = mergeBuckets(read);
   return countOf(merged) <= MOST_OBSERVATIONS ? merged : NO_BUCKETS;
+}
+
+/**
+ * When the rows began to count: as early as the oldest number in their sums, so it does not become later as
+ * long as that number is in them.
+ *
+ * @param {Source[]} sources whose rows are translated
+ * @param {number} rowCount of the family
+ * @returns {Float64Array} by row of the family, seconds since 1970; UNKNOWN if that of any source is
+ */
+function oldestStarts(sources, rowCount) {
+  const counting = sources.filter(({ starts }) => starts !== undefined);
+  const oldest = new Float64Array(counting.length === 0 ? 0 : rowCount).fill(Infinity);
+  for (const source of counting) {
+    const { starts = UNKNOWN } = source;
+    const { rows } = source.rows;
+    for (const row of liveRows(source)) oldest[rows[row]] = Math.min(oldest[rows[row]], startOf(starts, row));
+  }
+  return oldest;
 }
 
 module.exports = { ClusterFamily };

@@ -2,7 +2,6 @@
 
 // Runs with the aggregator. Reads the newest exemplar of each row and column of a family.
 
-const { UNMAPPED } = require('./row-map');
 const { columnMap, widthOf } = require('../series/layouts');
 const { debug } = require('../options/debug-log');
 
@@ -103,7 +102,7 @@ function nativeExemplars(sources) {
 function* exemplarsIn({ extras, rows, rowCount, order }) {
   const live = order === undefined ? undefined : new Set(order);
   for (const { row, column, exemplar } of readable(extras)) {
-    if (row >= rowCount || rows.rows[row] === UNMAPPED) continue;
+    if (row >= rowCount) continue;
     // The exemplars of a removed series stay until its row is used again.
     if (live !== undefined && !live.has(row)) continue;
     yield { row: rows.rows[row], column, exemplar };
