@@ -12,7 +12,7 @@ const { invalidOption } = require('../options/coded-error');
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {import('./exemplar').Exemplar} Exemplar */
 
-/** There is no such number of buckets that count the same values. */
+/** These aggregators are not defined for buckets. */
 const IMPOSSIBLE_AGGREGATORS = ['average', 'min', 'max'];
 
 /** Each is compared with all others of its series. */
