@@ -42,19 +42,17 @@ it('the option `thread` is a path or a URL', () => {
     assert.throws(() => create({ thread }), /^TypeError: thread must be a path/);
 });
 
-describe('options of a second AggregatorRegistry', () => {
-  it('options of a second AggregatorRegistry that differ are reported once, by name', async t => {
-    const emit = t.mock.method(process, 'emitWarning', () => {});
-    create({ retiredMaxAge: 1000, thread: new URL('file:///thread.js') });
-    create({ thread: new URL('file:///thread.js') });
-    create({ timeout: 20, retiredMaxAge: 1000, inPlace: false });
-    create();
-    assert.equal(emit.mock.callCount(), 0);
-    create({ retiredMaxAge: 2000, checkpointInterval: 500 });
-    create({ includePrimary: true });
-    assert.equal(emit.mock.callCount(), 1);
-    assert.match(emit.mock.calls[0].arguments[0], /'retiredMaxAge'/);
-  });
+it('options of a second AggregatorRegistry that differ are reported once, by name', async t => {
+  const emit = t.mock.method(process, 'emitWarning', () => {});
+  create({ retiredMaxAge: 1000, thread: new URL('file:///thread.js') });
+  create({ thread: new URL('file:///thread.js') });
+  create({ timeout: 20, retiredMaxAge: 1000, inPlace: false });
+  create();
+  assert.equal(emit.mock.callCount(), 0);
+  create({ retiredMaxAge: 2000, checkpointInterval: 500 });
+  create({ includePrimary: true });
+  assert.equal(emit.mock.callCount(), 1);
+  assert.match(emit.mock.calls[0].arguments[0], /'retiredMaxAge'/);
 });
 
 describe('options from the environment', () => {

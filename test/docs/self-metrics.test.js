@@ -5,7 +5,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { describe, it } = require('node:test');
+const { it } = require('node:test');
 
 const { assertAlertsFire } = require('../fixtures/alert-tests.js');
 const { makePlace } = require('../fixtures/cluster-harness.js');
@@ -18,18 +18,16 @@ const PREFIX = 'prom_client_cluster_';
 const required = process.env.REQUIRE_ALL === '1';
 const withPromtool = { skip: !required && missingPrograms(['promtool']) };
 
-describe('docs/self-metrics.md', () => {
-  it('alerts of docs/self-metrics.md fire on bad values, and not on good ones', withPromtool, t =>
-    assertAlertsFire(
-      makePlace(t),
-      RULES,
-      [...Object.entries(BAD), ...Object.entries(FIRST)].map(([alert, series]) => {
-        const prefixed = series.map(([name, values]) => [PREFIX + name, values]);
-        return { alert, series: prefixed, quiet: '59m', firing: alert in FIRST ? '65m' : '110m' };
-      }),
-    ),
-  );
-});
+it('alerts of docs/self-metrics.md fire on bad values, and not on good ones', withPromtool, t =>
+  assertAlertsFire(
+    makePlace(t),
+    RULES,
+    [...Object.entries(BAD), ...Object.entries(FIRST)].map(([alert, series]) => {
+      const prefixed = series.map(([name, values]) => [PREFIX + name, values]);
+      return { alert, series: prefixed, quiet: '59m', firing: alert in FIRST ? '65m' : '110m' };
+    }),
+  ),
+);
 
 /** A series of a sample each minute: quiet for an hour, and then as something is wrong. */
 const BAD = {

@@ -277,44 +277,42 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
   }
 });
 
-describe('a primary that becomes another user', () => {
-  it(
-    'a primary that becomes another user gets the numbers of workers that do not, and of those that do',
-    onlyRoot,
-    async t => {
-      const place = makePlace(t);
-      fs.chmodSync(place, 0o777);
-      const cluster = await start(t, { workers: 2, place });
+it(
+  'a primary that becomes another user gets the numbers of workers that do not, and of those that do',
+  onlyRoot,
+  async t => {
+    const place = makePlace(t);
+    fs.chmodSync(place, 0o777);
+    const cluster = await start(t, { workers: 2, place });
+    await cluster.inWorkers([1, 2], record);
+    assert.equal(counted(await cluster.scrape()), 2);
+    const { spool } = cluster;
+    await cluster.run(({ process }) => process.setuid(65534));
+    await cluster.inWorker(2, ({ process }) => process.setuid(65534));
+    const scrape = async total => {
       await cluster.inWorkers([1, 2], record);
-      assert.equal(counted(await cluster.scrape()), 2);
-      const { spool } = cluster;
-      await cluster.run(({ process }) => process.setuid(65534));
-      await cluster.inWorker(2, ({ process }) => process.setuid(65534));
-      const scrape = async total => {
-        await cluster.inWorkers([1, 2], record);
-        assert.equal(counted(await cluster.scrape()), total);
-        return cluster.internals();
-      };
-      const { directory, refused: before } = await scrape(4);
-      assert.notEqual(directory, spool);
-      await scrape(6);
-      const { refused, failing } = await scrape(8);
-      assert.equal(failing, 0);
-      // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five
-      // seconds.
-      assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
-      const shown = fs.readdirSync(directory).filter(name => /^w1-r/.test(name));
-      assert.deepEqual(shown, []);
-      await cluster.inWorkers([1, 2], record);
-      for (const id of [1, 2]) {
-        await cluster.endWorker(id, exit);
-      }
-      assert.equal(counted(await cluster.scrape()), 10);
-      assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
-      await cluster.end([path.basename(spool)]);
-    },
-  );
-});
+      assert.equal(counted(await cluster.scrape()), total);
+      return cluster.internals();
+    };
+    const { directory, refused: before } = await scrape(4);
+    assert.notEqual(directory, spool);
+    await scrape(6);
+    const { refused, failing } = await scrape(8);
+    assert.equal(failing, 0);
+    // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five
+    // seconds.
+    assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
+    const shown = fs.readdirSync(directory).filter(name => /^w1-r/.test(name));
+    assert.deepEqual(shown, []);
+    await cluster.inWorkers([1, 2], record);
+    for (const id of [1, 2]) {
+      await cluster.endWorker(id, exit);
+    }
+    assert.equal(counted(await cluster.scrape()), 10);
+    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
+    await cluster.end([path.basename(spool)]);
+  },
+);
 
 describe('the last snapshot of a worker', () => {
   const cluster = sharedCluster({ workers: 1, worker: counting });

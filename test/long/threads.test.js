@@ -4,18 +4,15 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 const util = require('node:util');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { WorkerRegistry, register } = require('../../index');
-const { samples } = require('../../lib/testing/testing');
-const { TestThread, joinedThread } = require('../threads/fixtures/start-thread');
+const { joinedThread } = require('../threads/fixtures/start-thread');
 
 const POOL_THREADS = 200;
-const SEEDS = 10;
 const PROGRAMS = 25;
 const PATIENT = { timeout: 60_000 };
 /** Of heap and array buffers, while a hundred threads come and go. */
@@ -96,25 +93,6 @@ describe('threads, for minutes', () => {
       last = shown;
     }
     Atomics.store(new Int32Array(shared), 0, 1);
-  });
-
-  it(`the page of a thread is its own, whatever it does with its metrics, ${SEEDS} times`, async t => {
-    const first = Number(process.env.PROPERTY_SEED ?? Math.floor(Math.random() * 2 ** 30));
-    t.diagnostic(`PROPERTY_SEED=${first}`);
-    for (let seed = first; seed < first + SEEDS; seed++) {
-      const worker = path.join(__dirname, 'fixtures/random-metrics.js');
-      const thread = new TestThread({ seed }, worker);
-      threads.push(thread);
-      await thread.do('join');
-      for (const count of [10, 100, 1000, 3000, 10, 3000]) {
-        const own = await thread.do('act', { count });
-        const page = await registry.workerMetrics();
-        assert.deepEqual(await sorted(page), await sorted(String(own)), `PROPERTY_SEED=${seed}`);
-      }
-      await thread.terminate();
-      await registry.shutdown();
-      registry = new WorkerRegistry(undefined, true, PATIENT);
-    }
   });
 
   it(`pages of random programs with threads are those of a model, ${PROGRAMS} times`, async t => {
@@ -217,12 +195,4 @@ async function actAtRandom(each, below, live, ended) {
 function countsOn(page) {
   const lines = page.matchAll(/^((?:jobs|plain)_total\S*|sizes_(?:sum|count)) (\d+)$/gm);
   return Object.fromEntries(Array.from(lines, ([, key, value]) => [key, Number(value)]));
-}
-
-/** @param {string} page @returns {Promise<string[]>} its samples, in an order of its own */
-async function sorted(page) {
-  const all = await samples(page);
-  return all
-    .map(({ name, labels, value }) => JSON.stringify([name, Object.entries(labels).sort(), String(value)]))
-    .sort();
 }

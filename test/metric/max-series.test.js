@@ -9,7 +9,6 @@ const { describe, it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check.js');
 const { Counter, Gauge, Histogram, Summary, Registry, openMetricsContentType } = require('../..');
 const { viewOf } = require('../../lib/registry/metric-view');
-const { startCluster } = require('../fixtures/cluster-harness.js');
 const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 const ROOT = path.join(__dirname, '../..');
@@ -96,23 +95,6 @@ describe('maxSeries as an option', () => {
 });
 
 describe('label sets beyond maxSeries', () => {
-  it('label sets beyond maxSeries share one series of a counter, all of whose labels are "overflow"', async () => {
-    const { metric, registry } = make(Counter, { labelNames: ['method', 'path'], maxSeries: 2 });
-    metric.inc({ method: 'GET', path: '/' });
-    metric.inc({ path: '/a', method: 'GET' }, 2);
-    metric.inc({ method: 'GET', path: '/b' }, 3);
-    metric.inc({ method: 'PUT' }, 4);
-    metric.inc({}, 5);
-    metric.inc(6);
-    metric.labels('POST', '/').inc(7);
-    metric.labels({ path: '/' }).inc(8);
-    assert.deepEqual(await samplesOf(registry), [
-      'm{method="GET",path="/"} 1',
-      'm{path="/a",method="GET"} 2',
-      'm{method="overflow",path="overflow"} 33',
-    ]);
-  });
-
   it('label sets beyond maxSeries share one series of a gauge, whose last value wins', () => {
     const { metric } = make(Gauge, { maxSeries: 1 });
     for (const a of ['x', 'y', 'z']) metric.set({ a }, 3);
@@ -190,24 +172,22 @@ describe('label sets beyond maxSeries', () => {
   });
 });
 
-describe('the series labelled "overflow"', () => {
-  it('the series labelled "overflow" stays what it is when the table is compacted', async () => {
-    const { metric, registry } = make(Counter, { maxSeries: 2000 });
-    for (let a = 0; a < 2010; a++) metric.inc({ a });
-    const child = metric.labels('unseen');
-    child.inc();
-    for (let a = 0; a < 1500; a++) metric.remove({ a });
-    const { epoch } = viewOf(metric).table;
-    await registry.metrics();
-    assert.ok(viewOf(metric).table.epoch > epoch, 'it was not compacted');
-    for (let i = 0; i < 1500; i++) metric.inc({ a: `n${i}` });
-    metric.inc({ a: 'one too many' });
-    child.inc();
-    const series = await seriesOf(metric);
-    assert.equal(series.length, 2001);
-    assert.deepEqual(series[500], [OVERFLOW, 13]);
-    assert.ok(series.every(([a, value]) => value === (a === OVERFLOW ? 13 : 1)));
-  });
+it('the series labelled "overflow" stays what it is when the table is compacted', async () => {
+  const { metric, registry } = make(Counter, { maxSeries: 2000 });
+  for (let a = 0; a < 2010; a++) metric.inc({ a });
+  const child = metric.labels('unseen');
+  child.inc();
+  for (let a = 0; a < 1500; a++) metric.remove({ a });
+  const { epoch } = viewOf(metric).table;
+  await registry.metrics();
+  assert.ok(viewOf(metric).table.epoch > epoch, 'it was not compacted');
+  for (let i = 0; i < 1500; i++) metric.inc({ a: `n${i}` });
+  metric.inc({ a: 'one too many' });
+  child.inc();
+  const series = await seriesOf(metric);
+  assert.equal(series.length, 2001);
+  assert.deepEqual(series[500], [OVERFLOW, 13]);
+  assert.ok(series.every(([a, value]) => value === (a === OVERFLOW ? 13 : 1)));
 });
 
 describe('series under maxSeries', () => {
@@ -360,65 +340,5 @@ describe('any program', () => {
       }),
       { numRuns: 500 },
     );
-  });
-});
-
-describe('in a cluster', () => {
-  const limited = {
-    start: ({ client, state }) => {
-      const other = new client.Registry();
-      client.AggregatorRegistry.setRegistries([client.register, other]);
-      const config = { help: 'h', labelNames: ['a'], maxSeries: 2 };
-      state.counter = new client.Counter({ name: 'limited_total', ...config });
-      // In both registries: its recordings beyond the limit are reported once all the same.
-      const registers = [client.register, other];
-      state.summary = new client.Summary({
-        name: 'limited_seconds',
-        percentiles: [0.5],
-        registers,
-        ...config,
-      });
-      state.roomy = new client.Counter({ name: 'roomy_total', ...config });
-      state.roomy.inc({ a: 'x' });
-    },
-  };
-  const recordIn = ({ state }, values) => {
-    for (const a of values) {
-      state.counter.inc({ a });
-      state.summary.observe({ a }, 1);
-    }
-  };
-  const overflowsOf = async cluster => {
-    const { failures } = await cluster.internals();
-    return failures.map(({ stage, metric, count }) => `${stage} ${metric} ${count}`).toSorted();
-  };
-
-  it('each worker has the limit, the overflow is added up, and counted', async t => {
-    const cluster = await startCluster(t, { workers: 2, worker: limited });
-    const assertShown = async (expected, overflows) => {
-      const samples = await cluster.scrape();
-      const shown = ['a', 'b', 'c', 'd', 'e', OVERFLOW].map(a => samples.get(`limited_total{a="${a}"}`));
-      assert.deepEqual(shown, expected);
-      assert.equal(samples.get('roomy_total{a="x"}'), 2);
-      assert.deepEqual(await overflowsOf(cluster), overflows);
-    };
-    const record = (worker, ...values) => cluster.inWorker(worker, recordIn, values);
-    await record(1, 'a', 'b');
-    await record(2, 'c', 'd');
-    await assertShown([1, 1, 1, 1, undefined, undefined], []);
-    await record(1, 'a', 'c', 'e');
-    await record(2, 'e', 'f', 'g');
-    for (let scrape = 0; scrape < 3; scrape++) {
-      const overflows = ['max-series limited_seconds 5', 'max-series limited_total 5'];
-      await assertShown([2, 1, 1, 1, undefined, 5], overflows);
-    }
-    await cluster.inWorker(2, ({ state }) => state.counter.remove('c'));
-    await record(2, 'e', 'h');
-    const overflows = ['max-series limited_seconds 7', 'max-series limited_total 6'];
-    await assertShown([2, 1, undefined, 1, 1, 6], overflows);
-    await cluster.endWorker(2, ({ process }) => process.disconnect());
-    assert.equal((await cluster.scrape()).get('limited_total{a="overflow"}'), 6);
-    assert.deepEqual(await overflowsOf(cluster), overflows);
-    await cluster.end();
   });
 });

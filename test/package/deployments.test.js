@@ -232,60 +232,6 @@ describe('example/kubernetes', () => {
       assert.match(stdout, /is valid prometheus config file syntax/);
     }
   });
-
-  it(
-    'one target for each annotated pod, at its metrics port',
-    { skip: skipWithout('promtool') },
-    async () => {
-      // What discovery gives for a pod: a target for each port of its containers.
-      const pod = (name, ip, { phase = 'Running', annotated = true } = {}) =>
-        Object.values(container().ports).map(({ containerPort }) => ({
-          targets: [`${ip}:${containerPort}`],
-          labels: {
-            __meta_kubernetes_namespace: 'default',
-            __meta_kubernetes_pod_name: name,
-            __meta_kubernetes_pod_label_app: 'shop',
-            __meta_kubernetes_pod_phase: phase,
-            ...(annotated &&
-              Object.fromEntries(
-                Object.entries(annotations()).map(([key, value]) => [
-                  `__meta_kubernetes_pod_annotation_${key.replace(/[./]/g, '_')}`,
-                  value,
-                ]),
-              )),
-          },
-        }));
-      fs.writeFileSync(
-        path.join(place, 'pods.json'),
-        JSON.stringify([
-          ...pod('shop-1', '10.0.0.1'),
-          ...pod('shop-2', '[fd00::2]'),
-          ...pod('shop-3', '10.0.0.3', { phase: 'Succeeded' }),
-          ...pod('other-1', '10.0.0.4', { annotated: false }),
-        ]),
-      );
-      const file = configurationFor(path.join(KUBERNETES, 'annotations/prometheus.yml'), {
-        file_sd_configs: [{ files: [path.join(place, 'pods.json')] }],
-      });
-      const { stdout } = await run('promtool', ['check', 'service-discovery', '--timeout=2s', file, 'pods']);
-      const targets = JSON.parse(stdout)
-        .map(({ labels }) => labels)
-        .filter(labels => labels?.instance);
-      // Prometheus scrapes targets with the same labels once.
-      const distinct = new Map(targets.map(labels => [JSON.stringify(labels), labels]));
-      const shown = [...distinct.values()].map(labels => [
-        labels.__address__ ?? labels.instance,
-        labels.__metrics_path__,
-        labels.job,
-        labels.namespace,
-        labels.pod,
-      ]);
-      assert.deepStrictEqual(shown.sort(), [
-        ['10.0.0.1:3001', '/metrics', 'shop', 'default', 'shop-1'],
-        ['[fd00::2]:3001', '/metrics', 'shop', 'default', 'shop-2'],
-      ]);
-    },
-  );
 });
 
 describe('the Dockerfile of example/kubernetes', () => {

@@ -239,22 +239,6 @@ describe('a group without a directory for temporary files', { skip: process.plat
       assert.equal(fs.existsSync(directory), false);
     });
   }
-
-  it('nor another one answers scrapes at once, and says nothing of paths', () => {
-    const program = `
-      const { AggregatorRegistry, metricsHandler } = require(${JSON.stringify(path.join(__dirname, '../..'))});
-      const { createServer, get } = require('node:http');
-      const registry = new AggregatorRegistry({ group: '/dev/null/group', timeout: 2 ** 31 - 1 });
-      const server = createServer(metricsHandler(registry)).listen(0, async () => {
-        const response = await fetch('http://localhost:' + server.address().port);
-        console.log(response.status, await response.text());
-        process.exit();
-      });
-    `;
-    const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { timeout: 60_000 });
-    assert.equal(String(stdout), "503 The group's metrics cannot be collected.\n\n");
-    assert.match(String(stderr), /Warning: This process has not joined its group: ENOTDIR: .*'\/dev\/null/);
-  });
 });
 
 describe(

@@ -6,7 +6,7 @@
 const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
-const { describe, it, before, after } = require('node:test');
+const { it, before, after } = require('node:test');
 const { run, npm, makePlace, pack, installAlone } = require('./fixtures/drop-in-package');
 
 const RUNTIMES = {
@@ -45,23 +45,21 @@ before(async () => {
 });
 
 for (const [name, { version, args, lacks, threads = 'served' }] of Object.entries(RUNTIMES)) {
-  describe(name, () => {
-    it(`${name} has the metrics, pages and endpoints of Node.js`, async t => {
-      const programs = path.join(place, name);
-      fs.mkdirSync(programs);
-      fs.writeFileSync(path.join(programs, 'package.json'), '{"name": "programs", "private": true}');
-      const program = path.join(programs, 'node_modules/.bin', name);
-      try {
-        await npm(['install', `${name}@${version}`], programs);
-        await run(program, ['--version']);
-      } catch (error) {
-        return t.skip(`${name} cannot be installed: ${error.message.split('\n')[0]}`);
-      }
-      const found = await results(program, args);
-      assert.deepStrictEqual(found.results, expected.results);
-      const missing = expected.names.filter(metric => !found.names.includes(metric));
-      assert.deepStrictEqual(missing, lacks);
-      assert.strictEqual(found.threads, threads);
-    });
+  it(`${name} has the metrics, pages and endpoints of Node.js`, async t => {
+    const programs = path.join(place, name);
+    fs.mkdirSync(programs);
+    fs.writeFileSync(path.join(programs, 'package.json'), '{"name": "programs", "private": true}');
+    const program = path.join(programs, 'node_modules/.bin', name);
+    try {
+      await npm(['install', `${name}@${version}`], programs);
+      await run(program, ['--version']);
+    } catch (error) {
+      return t.skip(`${name} cannot be installed: ${error.message.split('\n')[0]}`);
+    }
+    const found = await results(program, args);
+    assert.deepStrictEqual(found.results, expected.results);
+    const missing = expected.names.filter(metric => !found.names.includes(metric));
+    assert.deepStrictEqual(missing, lacks);
+    assert.strictEqual(found.threads, threads);
   });
 }

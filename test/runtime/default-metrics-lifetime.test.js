@@ -17,20 +17,18 @@ function assertRunning(running, observers, monitors = observers) {
   assert.deepStrictEqual([running.observers.size, running.monitors.size], [observers, monitors]);
 }
 
-describe('collectDefaultMetrics()', () => {
-  it('collectDefaultMetrics() loads and starts nothing before the first call, and sets no timer in it', async () => {
-    const program = new Program([path.join(FIXTURES, 'default-metrics-loads.js')]);
-    assert.strictEqual(await program.ended(), 0, program.errors);
-    const { required, called } = JSON.parse(program.output);
-    assert.deepStrictEqual(required, {
-      families: ['default-metrics', 'loop-turn'],
-      started: [],
-      handles: [],
-    });
-    assert.ok(called.families.includes('gc'));
-    assert.deepStrictEqual(called.started.sort(), ['PerformanceObserver', 'monitorEventLoopDelay']);
-    assert.deepStrictEqual(called.handles, []);
+it('collectDefaultMetrics() loads and starts nothing before the first call, and sets no timer in it', async () => {
+  const program = new Program([path.join(FIXTURES, 'default-metrics-loads.js')]);
+  assert.strictEqual(await program.ended(), 0, program.errors);
+  const { required, called } = JSON.parse(program.output);
+  assert.deepStrictEqual(required, {
+    families: ['default-metrics', 'loop-turn'],
+    started: [],
+    handles: [],
   });
+  assert.ok(called.families.includes('gc'));
+  assert.deepStrictEqual(called.started.sort(), ['PerformanceObserver', 'monitorEventLoopDelay']);
+  assert.deepStrictEqual(called.handles, []);
 });
 
 describe('the function that stops default metrics', () => {

@@ -37,27 +37,25 @@ function assertNear(value, expected, share, name) {
   assert.ok(Math.abs(value - expected) <= share * expected, `${name}: ${value}, not ${expected}`);
 }
 
-describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
-  it("nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes have V8's limit, and its figures of each space", async () => {
-    collect(['heap']);
-    assert.strictEqual(await valuesOf('nodejs_heap_limit_bytes'), v8.getHeapStatistics().heap_size_limit);
-    const spaces = v8.getHeapSpaceStatistics();
-    for (const [what, field] of [
-      ['used', 'space_used_size'],
-      ['committed', 'space_size'],
-      ['physical', 'physical_space_size'],
-    ]) {
-      const values = await valuesOf(`nodejs_heap_space_${what}_bytes`);
-      assert.deepStrictEqual(
-        Object.keys(values),
-        spaces.map(({ space_name }) => space_name.replace(/_space$/, '')),
-      );
-      for (const space of ['old', 'large_object']) {
-        const expected = spaces.find(({ space_name }) => space_name === `${space}_space`)[field];
-        assertNear(values[space], expected, 0.2, `${what} ${space}`);
-      }
+it("nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes have V8's limit, and its figures of each space", async () => {
+  collect(['heap']);
+  assert.strictEqual(await valuesOf('nodejs_heap_limit_bytes'), v8.getHeapStatistics().heap_size_limit);
+  const spaces = v8.getHeapSpaceStatistics();
+  for (const [what, field] of [
+    ['used', 'space_used_size'],
+    ['committed', 'space_size'],
+    ['physical', 'physical_space_size'],
+  ]) {
+    const values = await valuesOf(`nodejs_heap_space_${what}_bytes`);
+    assert.deepStrictEqual(
+      Object.keys(values),
+      spaces.map(({ space_name }) => space_name.replace(/_space$/, '')),
+    );
+    for (const space of ['old', 'large_object']) {
+      const expected = spaces.find(({ space_name }) => space_name === `${space}_space`)[field];
+      assertNear(values[space], expected, 0.2, `${what} ${space}`);
     }
-  });
+  }
 });
 
 describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {

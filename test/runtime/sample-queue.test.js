@@ -3,7 +3,7 @@
 // sampleLater() spreads functions over turns of the event loop. The clock is the test's own.
 
 const assert = require('node:assert');
-const { describe, it } = require('node:test');
+const { it } = require('node:test');
 const { sampleLater } = require('../../lib/runtime/sampling/sample-queue');
 const { replace } = require('./fixtures/default-metrics-runtime');
 
@@ -29,15 +29,13 @@ function prepare(t) {
   return { ran, sample };
 }
 
-describe('sampleLater()', () => {
-  it('sampleLater() runs functions in order, each turn until a quarter of a millisecond has passed', async t => {
-    const { ran, sample } = prepare(t);
-    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-    await Promise.all(names.map(name => sampleLater(sample(name, name === 'g' ? 3 : 0.1))));
-    const shown = ran.map(([name]) => name);
-    assert.deepStrictEqual(shown, names);
-    const turns = ran.map(([, turn]) => turn);
-    const [first, second, third] = new Set(turns);
-    assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);
-  });
+it('sampleLater() runs functions in order, each turn until a quarter of a millisecond has passed', async t => {
+  const { ran, sample } = prepare(t);
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  await Promise.all(names.map(name => sampleLater(sample(name, name === 'g' ? 3 : 0.1))));
+  const shown = ran.map(([name]) => name);
+  assert.deepStrictEqual(shown, names);
+  const turns = ran.map(([, turn]) => turn);
+  const [first, second, third] = new Set(turns);
+  assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);
 });

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
-const { indexOf, boundOf } = require('../../lib/series/native-index');
+const { boundOf } = require('../../lib/series/native-index');
 const { readRow } = require('../../lib/series/bucket-memory');
 const { mergeBuckets } = require('../../lib/series/merged-buckets');
 const { NativeBuckets } = require('../../lib/series/native-buckets');
@@ -22,20 +22,6 @@ function bucketsOf(options, values = []) {
 /** @param {import('../../lib/series/merged-buckets').Buckets} buckets */
 const countOf = ({ zeroCount, positive, negative }) =>
   [...positive.counts, ...negative.counts].reduce((sum, count) => sum + count, zeroCount);
-
-it('the index of a value is that of client_golang in each schema', () => {
-  /** @type {[number, [number, number][]][]} */
-  const vectors = [
-    [3, [[1, 0], [1 + 2 ** -52, 1], [2, 8], [0.25, -16], [0.005, -61], [10, 27], [Number.MAX_VALUE, 8192]]],
-    [3, [[1.0905077326652577, 1]]],
-    [8, [[0.001, -2551], [3, 406]]],
-    [5, [[0.7, -16]]],
-    [-4, [[1, 0], [1.5, 1], [65536, 1], [65537, 2], [2 ** -16, -1], [Number.MAX_VALUE, 64]]],
-    [0, [[5e-324, -1074]]],
-  ]; // prettier-ignore
-  for (const [schema, pairs] of vectors)
-    for (const [value, index] of pairs) assert.equal(indexOf(value, schema), index, `${value} at ${schema}`);
-});
 
 it('values are counted by their side, and those up to the zero threshold as zero', () => {
   const buckets = bucketsOf({ zeroThreshold: 0.5 }, [1, 1, 2, -2, 0.5, -0.5, 0, -0, 5e-324]);
@@ -177,43 +163,6 @@ it('a merge counts once what is in a bucket that a zero threshold cuts, where th
     negative: { indices: [], counts: [] },
     maxBuckets: 160,
   });
-});
-
-const value = fc.oneof(
-  fc.double({ min: 1e-3, max: 1e3, noNaN: true }),
-  fc.double({ min: -10, max: 10, noNaN: true }),
-  fc.constantFrom(0, 1, 2, 0.5, 1e-300, -1e300),
-);
-const options = fc.record({
-  schema: fc.integer({ min: -4, max: 8 }),
-  zeroThreshold: fc.constantFrom(0, 2 ** -128, 0.3, 1),
-  maxBuckets: fc.constantFrom(3, 10, 160),
-});
-
-it('what workers with equal options have is, added up, what one process had with all observations', () => {
-  fc.assert(
-    fc.property(options, fc.array(fc.array(value, { maxLength: 40 }), { maxLength: 5 }), (given, workers) => {
-      const rows = [[], ...workers].map(values => bucketsOf(given, values).read(0));
-      assert.deepEqual(mergeBuckets(rows), bucketsOf(given, workers.flat()).read(0));
-    }),
-    { numRuns: 500 },
-  );
-});
-
-it('with other options no observation is lost, the schema only falls, and the zero threshold only rises', () => {
-  const worker = fc.record({ given: options, values: fc.array(value, { maxLength: 40 }) });
-  fc.assert(
-    fc.property(fc.array(worker, { maxLength: 6 }), workers => {
-      let before = bucketsOf({ schema: 8, zeroThreshold: 0 }).read(0);
-      for (const { given, values } of workers) {
-        const after = mergeBuckets([before, bucketsOf(given, values).read(0)]);
-        assert.equal(countOf(after), countOf(before) + values.length);
-        assert.ok(after.schema <= before.schema && after.zeroThreshold >= before.zeroThreshold);
-        before = after;
-      }
-    }),
-    { numRuns: 500 },
-  );
 });
 
 it('a row whose thread was terminated while it replaced the head is read, but not one that is half of each', () => {

@@ -37,51 +37,6 @@ function recordsOf(log, from = 0) {
 }
 
 describe('the log of a source', () => {
-  it('has each metric and each label set once, in the order in which it has met them', () => {
-    const log = new SourceLog();
-    const [one, two] = [makeCounter('one'), makeCounter('two')];
-    one.counter.inc({ a: 'x' });
-    extend(log, one.view);
-    assert.deepEqual(recordsOf(log), ['define 0 one', 'rows 0 0 1']);
-    const { length } = log;
-    extend(log, one.view);
-    one.counter.inc({ a: 'x' });
-    extend(log, one.view);
-    assert.equal(log.length, length, 'nothing is new');
-    for (const a of ['y', 'z']) one.counter.inc({ a });
-    extend(log, one.view, two.view);
-    assert.deepEqual(recordsOf(log, length), ['rows 0 1 2', 'define 1 two']);
-    assert.deepEqual([log.numberOf(one.view), log.numberOf(two.view)], [0, 1]);
-  });
-
-  for (const [change, act] of [
-    ['is gone', () => []],
-    ['has another help text', ({ counter, view }) => [{ ...view, help: (counter.help = 'another') }]],
-    [
-      'has new row numbers',
-      ({ counter, view }) => {
-        for (let a = 0; a < 3000; a++) counter.inc({ a });
-        for (let a = 0; a < 3000; a++) counter.remove({ a });
-        runThrough(view.table.compactionSteps());
-        return [view];
-      },
-    ],
-  ]) {
-    it(`drops a metric that ${change}, and defines it anew if it is there, and no other metric`, () => {
-      const log = new SourceLog();
-      const [one, other] = [makeCounter('one'), makeCounter('other')];
-      one.counter.inc({ a: 'x' });
-      extend(log, one.view, other.view);
-      const { length } = log;
-      const left = act(one);
-      extend(log, ...left, other.view);
-      const records = recordsOf(log, length);
-      assert.equal(records.filter(record => record === 'drop 0').length, 1);
-      const others = records.filter(record => record !== 'drop 0');
-      assert.deepEqual(others, left.length === 0 ? [] : ['define 2 one', 'rows 2 0 1']);
-    });
-  }
-
   it('has when rows have started, and once which of them have done so again', t => {
     t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
     const log = new SourceLog();

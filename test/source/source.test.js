@@ -143,49 +143,6 @@ test('Source: a capture does not encode again the label sets that were encoded a
   await assertShows(store, registry);
 });
 
-for (const [name, meanwhile] of [
-  ['label sets are added', ({ counter }) => counter.inc({ a: 'new', b: 'new' })],
-  [
-    'a label set returns with its labels in another order',
-    ({ counter }) => {
-      counter.remove({ a: `value ${MANY - 1}`, b: (MANY - 1) % 7 });
-      counter.inc({ b: (MANY - 1) % 7, a: `value ${MANY - 1}` });
-    },
-  ],
-  [
-    'the table is compacted',
-    ({ counter }) => {
-      for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
-      assert.ok(compactTable(viewOf(counter).table));
-    },
-  ],
-  ['the help text of the metric changes', ({ counter }) => (counter.help = 'another')],
-  ['the metric is removed', ({ registry }) => registry.removeSingleMetric('many')],
-  [
-    'metrics are registered',
-    ({ registry }) => new Gauge({ name: 'g', help: 'g', registers: [registry] }).set(1),
-  ],
-  [
-    'another capture takes place',
-    ({ source, counter }) => {
-      counter.inc({ a: 'new', b: 'new' });
-      source.captureWithLog(WORKER, undefined);
-    },
-  ],
-]) {
-  test(`Source: the reader has all label sets if ${name} while the log is encoded`, async () => {
-    const worker = workerWithMany();
-    const store = new ClusterStore();
-    const { source, registry } = worker;
-    await captureWith({ source, store, meanwhile: () => meanwhile(worker) });
-    await assertShows(store, registry);
-    // The next snapshot continues what the reader has now.
-    worker.counter.inc({ a: 'next', b: 'next' });
-    await captureWith({ source, store });
-    await assertShows(store, registry);
-  });
-}
-
 test('Source: readers at any position have all label sets after random changes during encoding', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat(2), fc.nat(40)) }) },

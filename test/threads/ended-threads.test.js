@@ -177,33 +177,4 @@ describe('totals of threads that have ended', () => {
     assert.equal(viewOf(counter)?.table.liveCount, 0);
     assert.deepEqual(retired.mirrors, []);
   });
-
-  it('have no observations of a summary with a sliding window', () => {
-    const registry = new Registry();
-    const options = { name: 'sizes', help: 'h', labelNames: ['kind'], registers: [registry] };
-    new Summary({ ...options, maxAgeSeconds: 60, ageBuckets: 1 }).observe({ kind: 'a' }, 7);
-    end(registry);
-    assert.deepEqual(totalsOf('sizes'), { a: 7 });
-    const [metric] = retired.registries[0].getMetricsAsArray();
-    const [digest] = /** @type {any} */ (viewOf(metric)).digestOf(0).slices();
-    assert.equal(digest.isEmpty, true);
-  });
-
-  it('are exact, with digests and rounding errors', () => {
-    for (let i = 0; i < 11; i++) end(threadWith({ a: 0.1 }).registry);
-    assert.equal(totalsOf('jobs_total').a, 1.1);
-    const [registry] = retired.registries;
-    const sizes = /** @type {any} */ (registry.getMetricsAsArray().map(viewOf)).find(
-      (/** @type {any} */ view) => view.name === 'sizes',
-    );
-    const [digest] = sizes.digestOf(0).slices();
-    assert.deepEqual(sizes.table.labelsOf(0), { kind: 'a' });
-    const weights = digest
-      .centroids()
-      .filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 1);
-    assert.equal(
-      weights.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b),
-      11,
-    );
-  });
 });

@@ -128,17 +128,15 @@ it('a backend that starts after close() is closed, and its directory removed', a
   assert.equal(closed, 1);
 });
 
-describe('aggregation in place', () => {
-  it('aggregation in place stays if no thread could be started', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    canStart = false;
-    await supervisor.start();
-    canStart = true;
-    t.mock.timers.tick(600_000);
-    await supervisor.starting;
-    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
-    assert.deepEqual([started.length, lost], [1, 0]);
-  });
+it('aggregation in place stays if no thread could be started', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  canStart = false;
+  await supervisor.start();
+  canStart = true;
+  t.mock.timers.tick(600_000);
+  await supervisor.starting;
+  assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
+  assert.deepEqual([started.length, lost], [1, 0]);
 });
 
 it('aggregation in place stays if the file of the thread is missing', async t => {

@@ -46,33 +46,29 @@ function bodyOf(text) {
   return { buffer, length };
 }
 
-describe('rounds that are closed', () => {
-  it('rounds that are closed reject their callers, and those that come later, and ask nobody', async t => {
-    const ask = t.mock.method(cluster, 'ask');
-    const early = rounds.collect(TEXT, 5000);
-    rounds.close('WorkerRegistry');
-    const late = rounds.collect(TEXT, 5000);
-    for (const caller of [early, late])
-      await assert.rejects(caller, /^Error: The WorkerRegistry was closed\.$/);
-    assert.equal(ask.mock.callCount(), 0);
-  });
+it('rounds that are closed reject their callers, and those that come later, and ask nobody', async t => {
+  const ask = t.mock.method(cluster, 'ask');
+  const early = rounds.collect(TEXT, 5000);
+  rounds.close('WorkerRegistry');
+  const late = rounds.collect(TEXT, 5000);
+  for (const caller of [early, late])
+    await assert.rejects(caller, /^Error: The WorkerRegistry was closed\.$/);
+  assert.equal(ask.mock.callCount(), 0);
 });
 
-describe('the callers of a round', () => {
-  it('the callers of a round get the text of their own format, even if a caller with another format has timed out during the writing', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const impatient = rounds.collect(TEXT, 100);
-    const patient = rounds.collect(OPEN_METRICS, 60_000);
-    while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
-    const leaves = assert.rejects(impatient, {
-      message: 'Operation timed out.',
-      code: 'PROM_CLIENT_TIMEOUT',
-    });
-    t.mock.timers.tick(5000);
-    await leaves;
-    await finishRender();
-    assert.equal((await patient).toString(), 'OpenMetrics');
+it('the callers of a round get the text of their own format, even if a caller with another format has timed out during the writing', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const impatient = rounds.collect(TEXT, 100);
+  const patient = rounds.collect(OPEN_METRICS, 60_000);
+  while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+  const leaves = assert.rejects(impatient, {
+    message: 'Operation timed out.',
+    code: 'PROM_CLIENT_TIMEOUT',
   });
+  t.mock.timers.tick(5000);
+  await leaves;
+  await finishRender();
+  assert.equal((await patient).toString(), 'OpenMetrics');
 });
 
 it('the file of a page is removed if nobody waits for it any more when it is written', async t => {
@@ -183,20 +179,18 @@ describe('a caller whose time is up', () => {
   });
 });
 
-describe('callers who want some metrics', () => {
-  it('callers who want some metrics share a round if they want at most ten selections; all others are served', async () => {
-    const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
-    const callers = [...Array.from({ length: 12 }, (_, i) => selection(i)), selection(0)];
-    const whole = rounds.collect(TEXT, 5000);
-    const settled = Promise.allSettled(callers);
-    await finishRender();
-    assert.equal(renders[0].formats.length, 11);
-    assert.equal((await whole).toString(), 'text');
-    const results = await settled;
-    const refused = results.flatMap(({ reason }, i) => (reason === undefined ? [] : [i]));
-    assert.deepEqual(refused, [10, 11]);
-    assert.match(results[10].reason.message, /^There are too many scrapes of different metrics/);
-  });
+it('callers who want some metrics share a round if they want at most ten selections; all others are served', async () => {
+  const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
+  const callers = [...Array.from({ length: 12 }, (_, i) => selection(i)), selection(0)];
+  const whole = rounds.collect(TEXT, 5000);
+  const settled = Promise.allSettled(callers);
+  await finishRender();
+  assert.equal(renders[0].formats.length, 11);
+  assert.equal((await whole).toString(), 'text');
+  const results = await settled;
+  const refused = results.flatMap(({ reason }, i) => (reason === undefined ? [] : [i]));
+  assert.deepEqual(refused, [10, 11]);
+  assert.match(results[10].reason.message, /^There are too many scrapes of different metrics/);
 });
 
 it('many workers are asked in several turns of the event loop', async () => {
@@ -225,64 +219,58 @@ it('many workers are asked in several turns of the event loop', async () => {
   assert.ok(turns.size > 3, `${turns.size} turns`);
 });
 
-describe('a worker that has to be asked again', () => {
-  it('a worker that has to be asked again because its collect hooks had begun before the round is asked by that round only, once', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const asked = [];
-    cluster.connected = () => [1];
-    cluster.ask = () => {
-      asked.push(performance.now());
-      return 60_000;
-    };
-    const turn = () => new Promise(resolve => setImmediate(resolve));
-    const first = rounds.collect(TEXT, 60_000);
-    while (asked.length < 1) await turn();
-    const second = rounds.collect(TEXT, 60_000);
-    t.mock.timers.tick(250);
-    while (asked.length < 2) await turn();
-    rounds.settle(1, true, asked[0]);
-    assert.equal(asked.length, 3);
-    await finishRender(0);
-    await first;
-    rounds.settle(1, true, asked[2]);
-    await finishRender(1);
-    await second;
-    assert.deepEqual([asked.length, renders.length], [3, 2]);
-  });
+it('a worker that has to be asked again because its collect hooks had begun before the round is asked by that round only, once', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const asked = [];
+  cluster.connected = () => [1];
+  cluster.ask = () => {
+    asked.push(performance.now());
+    return 60_000;
+  };
+  const turn = () => new Promise(resolve => setImmediate(resolve));
+  const first = rounds.collect(TEXT, 60_000);
+  while (asked.length < 1) await turn();
+  const second = rounds.collect(TEXT, 60_000);
+  t.mock.timers.tick(250);
+  while (asked.length < 2) await turn();
+  rounds.settle(1, true, asked[0]);
+  assert.equal(asked.length, 3);
+  await finishRender(0);
+  await first;
+  rounds.settle(1, true, asked[2]);
+  await finishRender(1);
+  await second;
+  assert.deepEqual([asked.length, renders.length], [3, 2]);
 });
 
-describe('a caller whose time is up before any worker has ever answered', () => {
-  it('a caller whose time is up before any worker has ever answered gets an error, even if one answers while the page is written', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    cluster.connected = () => [1];
-    cluster.ask = () => 60_000;
-    cluster.failure = () => new Error('nobody has answered');
-    const impatient = rounds.collect(TEXT, 100);
-    await new Promise(resolve => setImmediate(resolve));
-    t.mock.timers.tick(100);
-    while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
-    rounds.settle(1, true);
-    renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true, state: NO_FAILURES });
-    await assert.rejects(impatient, { message: 'nobody has answered' });
-  });
+it('a caller whose time is up before any worker has ever answered gets an error, even if one answers while the page is written', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  cluster.connected = () => [1];
+  cluster.ask = () => 60_000;
+  cluster.failure = () => new Error('nobody has answered');
+  const impatient = rounds.collect(TEXT, 100);
+  await new Promise(resolve => setImmediate(resolve));
+  t.mock.timers.tick(100);
+  while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+  rounds.settle(1, true);
+  renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true, state: NO_FAILURES });
+  await assert.rejects(impatient, { message: 'nobody has answered' });
 });
 
-describe('a worker that is waited for a shorter time than the callers wait', () => {
-  it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    let asked = 0;
-    cluster.connected = () => [1];
-    cluster.ask = () => {
-      asked++;
-      return 300;
-    };
-    const caller = rounds.collect(TEXT, 60_000);
-    while (asked === 0) await new Promise(resolve => setImmediate(resolve));
-    t.mock.timers.tick(299);
-    await new Promise(resolve => setImmediate(resolve));
-    assert.equal(renders.length, 0);
-    t.mock.timers.tick(1);
-    await finishRender();
-    assert.equal((await caller).toString(), 'text');
-  });
+it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let asked = 0;
+  cluster.connected = () => [1];
+  cluster.ask = () => {
+    asked++;
+    return 300;
+  };
+  const caller = rounds.collect(TEXT, 60_000);
+  while (asked === 0) await new Promise(resolve => setImmediate(resolve));
+  t.mock.timers.tick(299);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.equal(renders.length, 0);
+  t.mock.timers.tick(1);
+  await finishRender();
+  assert.equal((await caller).toString(), 'text');
 });

@@ -68,13 +68,11 @@ describe('the answer of a worker', () => {
   });
 });
 
-describe('counts by reason', () => {
-  it('counts by reason have at most 32 reasons; others are counted together', () => {
-    const counts = new Map();
-    for (let i = 0; i < 1000; i++) countReason(counts, `reason ${i}`);
-    countReason(counts, 'reason 0');
-    assert.equal(counts.size, 33);
-    assert.equal(counts.get('reason 0'), 2);
-    assert.equal(counts.get('other'), 968);
-  });
+it('counts by reason have at most 32 reasons; others are counted together', () => {
+  const counts = new Map();
+  for (let i = 0; i < 1000; i++) countReason(counts, `reason ${i}`);
+  countReason(counts, 'reason 0');
+  assert.equal(counts.size, 33);
+  assert.equal(counts.get('reason 0'), 2);
+  assert.equal(counts.get('other'), 968);
 });

@@ -51,155 +51,149 @@ const answersOf = ({ answers }) => {
   return counts;
 };
 
-describe('two copies of the package', () => {
-  it('two copies of the package in each process', async t => {
-    const copy = copyPackage(t);
-    const cluster = await startCluster(t, { workers: 2 });
+it('two copies of the package in each process', async t => {
+  const copy = copyPackage(t);
+  const cluster = await startCluster(t, { workers: 2 });
 
-    await t.test('two copies share the listeners of their process', async () => {
-      const added = await cluster.inWorkers([1, 2], loadCopy, copy);
-      assert.deepEqual(added.flat(), [0, 0, 0, 0, 0, 0], 'the second copy listens to nothing');
-      const listeners = await cluster.run(({ cluster, require, state }, copy) => {
-        const counts = () => cluster.eventNames().map(name => cluster.listenerCount(name));
-        const before = counts();
-        const { AggregatorRegistry } = require(copy);
-        state.AggregatorRegistry = AggregatorRegistry;
-        state.second = new AggregatorRegistry({ timeout: 60_000 });
-        return { before, after: counts() };
-      }, copy);
-      assert.deepEqual(listeners.after, listeners.before);
-      await cluster.run(answersOf);
-    });
+  await t.test('two copies share the listeners of their process', async () => {
+    const added = await cluster.inWorkers([1, 2], loadCopy, copy);
+    assert.deepEqual(added.flat(), [0, 0, 0, 0, 0, 0], 'the second copy listens to nothing');
+    const listeners = await cluster.run(({ cluster, require, state }, copy) => {
+      const counts = () => cluster.eventNames().map(name => cluster.listenerCount(name));
+      const before = counts();
+      const { AggregatorRegistry } = require(copy);
+      state.AggregatorRegistry = AggregatorRegistry;
+      state.second = new AggregatorRegistry({ timeout: 60_000 });
+      return { before, after: counts() };
+    }, copy);
+    assert.deepEqual(listeners.after, listeners.before);
+    await cluster.run(answersOf);
+  });
 
-    await t.test('two copies give one answer a scrape, with the numbers of both', async () => {
-      assert.deepEqual(counted(await cluster.scrape()), [2, 2]);
-      assert.deepEqual(await cluster.run(answersOf), { 1: 1, 2: 1 });
-      await cluster.inWorkers([1, 2], count);
-      const texts = await cluster.run(({ aggregator, state }) =>
-        Promise.all([aggregator.clusterMetrics(), state.second.clusterMetrics()]),
-      );
-      assert.match(texts[0], /^done_total\{copy="first"\} 4\ndone_total\{copy="second"\} 4$/m);
-      assert.equal(texts[1], texts[0]);
-      assert.deepEqual(await cluster.run(answersOf), { 1: 1, 2: 1 }, 'both callers shared one round');
-    });
-
-    await t.test('two copies share one thread and one directory, and each can be closed', async () => {
-      assert.equal(await cluster.run(({ threads }) => threads.length), 1);
-      assert.equal(cluster.spools().length, 1);
-      await cluster.run(async ({ state, aggregator }) => {
-        await aggregator.close();
-        state.third = new state.AggregatorRegistry({ timeout: 60_000 });
-        await state.second.close();
-      });
-      assert.equal(cluster.spools().length, 1);
-      assert.equal(await cluster.run(({ threads }) => threads.length), 1);
-      const text = await cluster.run(({ state }) => state.third.clusterMetrics());
-      assert.match(text, /^done_total\{copy="first"\} 4\ndone_total\{copy="second"\} 4$/m);
-      await cluster.run(({ state }) => state.third.close());
-      assert.deepEqual(cluster.spools(), []);
-      await cluster.run(context => {
-        context.aggregator = context.construct();
-        context.state.second = new context.state.AggregatorRegistry();
-      });
-    });
-
-    await t.test(
-      'two copies have registries of their own: setRegistries() of one leaves the other as it is',
-      async () => {
-        await cluster.inWorker(1, ({ state }) => {
-          const { Registry, Counter, AggregatorRegistry } = state.clients.second;
-          const registry = new Registry();
-          new Counter({ name: 'named_total', help: 'h', registers: [registry] }).inc(7);
-          AggregatorRegistry.setRegistries([registry]);
-        });
-        const samples = await cluster.scrape();
-        assert.deepEqual(counted(samples), [4, 2]);
-        assert.equal(samples.get('named_total'), 7);
-        await cluster.inWorker(1, ({ client, state }) => {
-          client.AggregatorRegistry.setRegistries(new client.Registry());
-          state.clients.second.AggregatorRegistry.setRegistries(state.clients.second.register);
-        });
-        const after = await cluster.scrape();
-        assert.deepEqual(counted(after), [2, 4]);
-        assert.equal(after.get('named_total'), undefined);
-        await cluster.inWorker(1, ({ client }) => client.AggregatorRegistry.setRegistries(client.register));
-      },
+  await t.test('two copies give one answer a scrape, with the numbers of both', async () => {
+    assert.deepEqual(counted(await cluster.scrape()), [2, 2]);
+    assert.deepEqual(await cluster.run(answersOf), { 1: 1, 2: 1 });
+    await cluster.inWorkers([1, 2], count);
+    const texts = await cluster.run(({ aggregator, state }) =>
+      Promise.all([aggregator.clusterMetrics(), state.second.clusterMetrics()]),
     );
+    assert.match(texts[0], /^done_total\{copy="first"\} 4\ndone_total\{copy="second"\} 4$/m);
+    assert.equal(texts[1], texts[0]);
+    assert.deepEqual(await cluster.run(answersOf), { 1: 1, 2: 1 }, 'both callers shared one round');
+  });
 
-    await t.test('two copies read metrics of each other in their registries', async () => {
-      await cluster.inWorkers([1, 2], ({ state, cluster }) => {
-        const { first, second } = state.clients;
-        const registry = new second.Registry(second.openMetricsContentType);
-        const options = { help: 'h', registers: [registry] };
-        const counter = new first.Counter({ name: 'jobs_total', labelNames: ['queue'], ...options });
-        counter.inc({ queue: 'mail' }, 2);
-        const histogram = new first.Histogram({
-          name: 'took',
-          buckets: [1, 2],
-          enableExemplars: true,
-          ...options,
-        });
-        histogram.observe({ value: 1.5, exemplarLabels: { worker: String(cluster.worker.id) } });
-        const summary = new first.Summary({ name: 'size', percentiles: [0.5], ...options });
-        for (const value of [1, 2, 3].map(size => size * cluster.worker.id)) summary.observe(value);
-        const gauge = new first.Gauge({ name: 'open', help: 'h', registers: [], aggregator: 'max' });
-        gauge.set(cluster.worker.id);
-        registry.registerMetric(gauge);
-        second.AggregatorRegistry.setRegistries(registry);
+  await t.test('two copies share one thread and one directory, and each can be closed', async () => {
+    assert.equal(await cluster.run(({ threads }) => threads.length), 1);
+    assert.equal(cluster.spools().length, 1);
+    await cluster.run(async ({ state, aggregator }) => {
+      await aggregator.close();
+      state.third = new state.AggregatorRegistry({ timeout: 60_000 });
+      await state.second.close();
+    });
+    assert.equal(cluster.spools().length, 1);
+    assert.equal(await cluster.run(({ threads }) => threads.length), 1);
+    const text = await cluster.run(({ state }) => state.third.clusterMetrics());
+    assert.match(text, /^done_total\{copy="first"\} 4\ndone_total\{copy="second"\} 4$/m);
+    await cluster.run(({ state }) => state.third.close());
+    assert.deepEqual(cluster.spools(), []);
+    await cluster.run(context => {
+      context.aggregator = context.construct();
+      context.state.second = new context.state.AggregatorRegistry();
+    });
+  });
+
+  await t.test(
+    'two copies have registries of their own: setRegistries() of one leaves the other as it is',
+    async () => {
+      await cluster.inWorker(1, ({ state }) => {
+        const { Registry, Counter, AggregatorRegistry } = state.clients.second;
+        const registry = new Registry();
+        new Counter({ name: 'named_total', help: 'h', registers: [registry] }).inc(7);
+        AggregatorRegistry.setRegistries([registry]);
       });
       const samples = await cluster.scrape();
-      assert.equal(samples.get('jobs_total{queue="mail"}'), 4);
-      const shown = ['1', '2', '+Inf'].map(le => samples.get(`took_bucket{le="${le}"}`));
-      assert.deepEqual(shown, [0, 2, 2]);
-      assert.equal(samples.get('size_count'), 6);
-      // Of 1, 2, 3 and 2, 4, 6; the sum of both medians would be 6.
-      assert.ok(samples.get('size{quantile="0.5"}') >= 2 && samples.get('size{quantile="0.5"}') <= 3);
-      assert.equal(samples.get('open'), 2);
-      assert.deepEqual(counted(samples), [4, undefined]);
-      const { refused, failures } = await cluster.internals();
-      assert.deepEqual({ refused, failures }, { refused: {}, failures: [] });
-      await cluster.inWorkers([1, 2], ({ state: { clients } }) =>
-        clients.second.AggregatorRegistry.setRegistries(clients.second.register),
-      );
-    });
+      assert.deepEqual(counted(samples), [4, 2]);
+      assert.equal(samples.get('named_total'), 7);
+      await cluster.inWorker(1, ({ client, state }) => {
+        client.AggregatorRegistry.setRegistries(new client.Registry());
+        state.clients.second.AggregatorRegistry.setRegistries(state.clients.second.register);
+      });
+      const after = await cluster.scrape();
+      assert.deepEqual(counted(after), [2, 4]);
+      assert.equal(after.get('named_total'), undefined);
+      await cluster.inWorker(1, ({ client }) => client.AggregatorRegistry.setRegistries(client.register));
+    },
+  );
 
-    await t.test("two copies lose nothing at a worker's exit or at shutdown() of either", async () => {
-      assert.deepEqual(counted(await cluster.scrape()), [4, 4]);
-      await cluster.inWorkers([1, 2], count);
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      await cluster.inWorker(2, ({ state }) =>
-        new state.clients.second.AggregatorRegistry().shutdown(600_000),
-      );
-      await cluster.signal(2, 'SIGKILL');
-      await Promise.all([cluster.gone(1), cluster.gone(2)]);
-      await cluster.run(({ state }) => state.second.shutdown(600_000));
-      const { retiring, retired } = await cluster.internals();
-      assert.deepEqual({ retiring, retired }, { retiring: 0, retired: 2 });
-      assert.deepEqual(counted(await cluster.scrape()), [6, 6]);
+  await t.test('two copies read metrics of each other in their registries', async () => {
+    await cluster.inWorkers([1, 2], ({ state, cluster }) => {
+      const { first, second } = state.clients;
+      const registry = new second.Registry(second.openMetricsContentType);
+      const options = { help: 'h', registers: [registry] };
+      const counter = new first.Counter({ name: 'jobs_total', labelNames: ['queue'], ...options });
+      counter.inc({ queue: 'mail' }, 2);
+      const histogram = new first.Histogram({
+        name: 'took',
+        buckets: [1, 2],
+        enableExemplars: true,
+        ...options,
+      });
+      histogram.observe({ value: 1.5, exemplarLabels: { worker: String(cluster.worker.id) } });
+      const summary = new first.Summary({ name: 'size', percentiles: [0.5], ...options });
+      for (const value of [1, 2, 3].map(size => size * cluster.worker.id)) summary.observe(value);
+      const gauge = new first.Gauge({ name: 'open', help: 'h', registers: [], aggregator: 'max' });
+      gauge.set(cluster.worker.id);
+      registry.registerMetric(gauge);
+      second.AggregatorRegistry.setRegistries(registry);
     });
-
-    await cluster.end();
+    const samples = await cluster.scrape();
+    assert.equal(samples.get('jobs_total{queue="mail"}'), 4);
+    const shown = ['1', '2', '+Inf'].map(le => samples.get(`took_bucket{le="${le}"}`));
+    assert.deepEqual(shown, [0, 2, 2]);
+    assert.equal(samples.get('size_count'), 6);
+    // Of 1, 2, 3 and 2, 4, 6; the sum of both medians would be 6.
+    assert.ok(samples.get('size{quantile="0.5"}') >= 2 && samples.get('size{quantile="0.5"}') <= 3);
+    assert.equal(samples.get('open'), 2);
+    assert.deepEqual(counted(samples), [4, undefined]);
+    const { refused, failures } = await cluster.internals();
+    assert.deepEqual({ refused, failures }, { refused: {}, failures: [] });
+    await cluster.inWorkers([1, 2], ({ state: { clients } }) =>
+      clients.second.AggregatorRegistry.setRegistries(clients.second.register),
+    );
   });
+
+  await t.test("two copies lose nothing at a worker's exit or at shutdown() of either", async () => {
+    assert.deepEqual(counted(await cluster.scrape()), [4, 4]);
+    await cluster.inWorkers([1, 2], count);
+    cluster.tellWorker(1, ({ process }) => process.exit());
+    await cluster.inWorker(2, ({ state }) => new state.clients.second.AggregatorRegistry().shutdown(600_000));
+    await cluster.signal(2, 'SIGKILL');
+    await Promise.all([cluster.gone(1), cluster.gone(2)]);
+    await cluster.run(({ state }) => state.second.shutdown(600_000));
+    const { retiring, retired } = await cluster.internals();
+    assert.deepEqual({ retiring, retired }, { retiring: 0, retired: 2 });
+    assert.deepEqual(counted(await cluster.scrape()), [6, 6]);
+  });
+
+  await cluster.end();
 });
 
-describe('default metrics of several copies', () => {
-  it('default metrics of several copies in a worker are those of one', async t => {
-    const copy = copyPackage(t);
-    const cluster = await startCluster(t, { workers: 1 });
-    const own = await cluster.inWorker(
-      1,
-      async ({ client, require }, copy) => {
-        for (const each of [client, require(copy)]) each.collectDefaultMetrics({ runtime: true });
-        return client.register.metrics();
-      },
-      copy,
-    );
-    const [expected, samples] = [parseText(own), await cluster.scrape()];
-    for (const name of ['nodejs_heap_limit_bytes', 'process_max_fds']) {
-      assert.equal(samples.get(name), expected.get(name), name);
-    }
-    await cluster.end();
-  });
+it('default metrics of several copies in a worker are those of one', async t => {
+  const copy = copyPackage(t);
+  const cluster = await startCluster(t, { workers: 1 });
+  const own = await cluster.inWorker(
+    1,
+    async ({ client, require }, copy) => {
+      for (const each of [client, require(copy)]) each.collectDefaultMetrics({ runtime: true });
+      return client.register.metrics();
+    },
+    copy,
+  );
+  const [expected, samples] = [parseText(own), await cluster.scrape()];
+  for (const name of ['nodejs_heap_limit_bytes', 'process_max_fds']) {
+    assert.equal(samples.get(name), expected.get(name), name);
+  }
+  await cluster.end();
 });
 
 describe('a package that is loaded anew', () => {

@@ -43,13 +43,6 @@ describe('misuses of a cluster', () => {
     assert.equal(samples.get('done_total'), 2);
   });
 
-  it('a counter and a gauge of one name are not added up', async () => {
-    await cluster().inWorker(1, ({ client }) => new client.Counter({ name: 'both', help: 'h' }).inc(1) ?? 0);
-    await cluster().inWorker(2, ({ client }) => new client.Gauge({ name: 'both', help: 'h' }).set(7) ?? 0);
-    assert.equal((await cluster().scrape()).get('both'), 1);
-    assert.ok((await cluster().internals()).conflicts > 0);
-  });
-
   it('an aggregator that the primary does not know is named in a warning, once', async () => {
     await cluster().run(({ process, state }) => {
       state.warnings = [];

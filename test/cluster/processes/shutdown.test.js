@@ -412,13 +412,12 @@ describe('shutdown() without a cluster', () => {
   });
 });
 
-describe('close()', () => {
-  it('close() lets a program end by itself while its workers go on', async t => {
-    const place = makePlace(t);
-    const program = path.join(place, 'program.js');
-    fs.writeFileSync(
-      program,
-      `const cluster = require('node:cluster');
+it('close() lets a program end by itself while its workers go on', async t => {
+  const place = makePlace(t);
+  const program = path.join(place, 'program.js');
+  fs.writeFileSync(
+    program,
+    `const cluster = require('node:cluster');
       const fs = require('node:fs');
       const { AggregatorRegistry, Counter } = require(${JSON.stringify(LIBRARY)});
       if (cluster.isPrimary) {
@@ -434,11 +433,10 @@ describe('close()', () => {
         new Counter({ name: 'done_total', help: 'h' }).inc();
         require('node:http').createServer().listen(0, '127.0.0.1');
       }`,
-    );
-    const { stdout } = await patiently(
-      promisify(execFile)(process.execPath, [program], { env: { ...process.env, TMPDIR: place } }),
-      () => 'the program to end',
-    );
-    assert.equal(stdout, 'true\n["program.js"]\n');
-  });
+  );
+  const { stdout } = await patiently(
+    promisify(execFile)(process.execPath, [program], { env: { ...process.env, TMPDIR: place } }),
+    () => 'the program to end',
+  );
+  assert.equal(stdout, 'true\n["program.js"]\n');
 });
