@@ -102,9 +102,6 @@ class MethodByValue {
   #dictionary = NO_VALUES;
   /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
   #methods = [];
-  /** The value of the last call: most requests have the same status as the one before. */
-  #last = /** @type {unknown} */ (undefined);
-  #lastMethod = /** @type {((value?: number | null) => any) | undefined} */ (undefined);
 
   /**
    * @param {SelectedSeries} series
@@ -129,10 +126,7 @@ class MethodByValue {
       if (name !== this.#name) return undefined;
       only = labels[name];
     }
-    if (only === this.#last) return this.#lastMethod;
-    if (only === undefined) return undefined;
-    this.#last = only;
-    return (this.#lastMethod = this.#methods[this.#dictionary.find(only)]);
+    return only === undefined ? undefined : this.#methods[this.#dictionary.find(only)];
   }
 
   /** Adds that of the labels that the series has just been recorded with. */
@@ -146,7 +140,6 @@ class MethodByValue {
     if (id === MISSING || id > MOST_METHODS) return;
     while (this.#methods.length < id) this.#methods.push(undefined);
     this.#methods[id] = this.#create(new SeriesHandle(table, this.#series.labels));
-    this.#last = undefined;
   }
 
   /** @param {any} table */
@@ -154,7 +147,6 @@ class MethodByValue {
     this.#generation = generation;
     this.#dictionary = index?.dictionaries[index.positions.get(this.#name)] ?? NO_VALUES;
     this.#methods = [];
-    this.#last = this.#lastMethod = undefined;
   }
 }
 
