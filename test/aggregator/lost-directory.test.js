@@ -6,7 +6,6 @@ const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { Aggregator } = require('../../lib/aggregator/aggregator');
-const { runThrough } = require('../../lib/event-loop/slices');
 const { columnsName } = require('../../lib/spool/file-names');
 
 const RENEWAL_MILLISECONDS = 10_000;
@@ -49,24 +48,4 @@ test('a directory whose lock was removed is locked again and continued, and remo
   assert.deepEqual(fs.readdirSync(place), [path.basename(directories[0])]);
   await aggregator.close();
   assert.deepEqual(fs.readdirSync(place), []);
-});
-
-test('a snapshot behind a link that has replaced the directory is not read, and another directory is made', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
-  const { aggregator, place, directories } = await openAggregator(t);
-  const other = path.join(place, 'other');
-  fs.mkdirSync(other);
-  fs.rmSync(directories[0], { recursive: true });
-  fs.symlinkSync(other, directories[0]);
-  const file = columnsName(1, 1);
-  fs.writeFileSync(path.join(other, file), 'numbers');
-  aggregator.answer({ workerId: 1, file, maxBytes: 7 });
-  await new Promise(resolve => setImmediate(resolve));
-  assert.equal(aggregator.refused.get('ENOENT'), 1);
-  const { again } = runThrough(aggregator.render({ formats: [], custom: [], final: false }));
-  assert.deepEqual(again, [1], 'the worker is asked again');
-  assert.equal(directories.length, 2);
-  assert.deepEqual(fs.readdirSync(other), [file]);
-  await aggregator.close();
-  assert.deepEqual(fs.readdirSync(place).sort(), ['other', path.basename(directories[0])].sort());
 });

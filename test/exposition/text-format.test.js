@@ -6,7 +6,7 @@ const fc = require('../fixtures/seeded-fast-check');
 const { TEXT, OPENMETRICS } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
+const { formatNumber } = require('../../lib/exposition/number-format');
 const { labelPair, escapeHelp } = require('../../lib/exposition/label-text');
 const { sampleFamily } = require('../../lib/exposition/sample-family');
 const { renderText, samplesOf } = require('../fixtures/unit-scrape');
@@ -62,21 +62,6 @@ test('text format: numbers are in the form of JavaScript, which Prometheus reads
   );
 });
 
-test('text format: a value of a custom metric object is a number or NaN', () => {
-  const cases = [
-    [7, 7],
-    ['7', 7],
-    [7n, 7],
-    [true, 1],
-    [null, NaN],
-    [undefined, NaN],
-    ['seven', NaN],
-    [{}, NaN],
-    [Symbol('7'), NaN],
-  ];
-  for (const [value, number] of cases) assert.strictEqual(toNumber(value), number);
-});
-
 test('text format: long label values and help texts are escaped in pieces', t => {
   const times = 300_000;
   const text = '"\\\n.'.repeat(times);
@@ -88,18 +73,6 @@ test('text format: long label values and help texts are escaped in pieces', t =>
   assert.ok(help === '"\\\\\\n.'.repeat(times));
   // 30 million matches of one expression end the process.
   assert.ok(Math.max(...lengths) <= 2 ** 20, `${lengths}`);
-});
-
-test('text format: a page may have no families, and a family no series', () => {
-  assert.strictEqual(textOf([]), '\n');
-  assert.strictEqual(textOf([], true), '# EOF\n', 'OpenMetrics allows no empty line');
-  const empty = ['value', 'histogram', 'summary'].map((kind, i) =>
-    family({ name: `m${i}`, layout: { kind, marks: [1] } }),
-  );
-  empty.push(family({ name: 'm3', sampleName: () => 'x' }));
-  const blocks = empty.map((_, i) => `# HELP m${i} help\n# TYPE m${i} gauge`);
-  assert.strictEqual(textOf(empty), `${blocks.join('\n\n')}\n`);
-  assert.strictEqual(textOf(empty, true), `${blocks.join('\n')}\n# EOF\n`);
 });
 
 test('text format: each sample of a custom metric object has its own name', () => {

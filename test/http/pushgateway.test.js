@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
-const { AggregatorRegistry, Counter, Registry, register } = require('../..');
+const { Counter, Registry, register } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
 const { startCluster } = require('../fixtures/cluster-harness');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
@@ -106,14 +106,6 @@ describe('Pushgateway: the request', LIMITS, () => {
     assert.strictEqual(server.last.headers['content-type'], 'a/b');
   });
 
-  it('the request has only the given headers if they are an array', async () => {
-    const headers = ['Host', server.host, 'X-A', '1', 'Transfer-Encoding', 'chunked', 'Connection', 'close'];
-    await push({ headers });
-    assert.strictEqual(server.last.headers['x-a'], '1');
-    assert.strictEqual(server.last.headers['content-type'], undefined);
-    assert.strictEqual(server.last.body.toString(), EXPOSITION);
-  });
-
   it('a Pushgateway can push any object whose metrics() returns a text or a promise of one', async () => {
     for (const result of [EXPOSITION, Promise.resolve(EXPOSITION)]) {
       const own = { metrics: () => result };
@@ -125,13 +117,6 @@ describe('Pushgateway: the request', LIMITS, () => {
       assert.strictEqual(headers['content-type'], undefined);
     }
     assert.strictEqual(server.requests.length, 4);
-  });
-
-  it('a Pushgateway pushes what metrics() of a stub of AggregatorRegistry returns', async () => {
-    const stub = Object.create(AggregatorRegistry.prototype);
-    stub.clusterMetricsBytes = () => undefined;
-    stub.metrics = async () => EXPOSITION;
-    await push({}, stub);
   });
 
   it('the request has a line feed as body if the registry is empty', async () => {

@@ -27,19 +27,6 @@ test('Summary: early values of a window have the same weight as later ones', () 
     assert.ok(median >= 100 && median < 100.2, `${median}`);
   }));
 
-test('Summary: a value leaves the window after maxAgeSeconds', () =>
-  inStubbedWorld({}, async clock => {
-    const summary = windowedSummary({ maxAgeSeconds: 60, ageBuckets: 3 });
-    summary.observe(1000);
-    clock.advance(20_001);
-    summary.observe(1);
-    summary.observe(1);
-    clock.advance(20_000);
-    assert.strictEqual(await quantileOf(summary, 0.99), 1000);
-    clock.advance(20_000);
-    assert.strictEqual(await quantileOf(summary, 0.99), 1);
-  }));
-
 test('Summary: quantiles of an empty window are 0, and sum and count remain', () =>
   inStubbedWorld({}, async clock => {
     const summary = windowedSummary({ maxAgeSeconds: 60, ageBuckets: 3 });

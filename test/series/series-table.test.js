@@ -47,40 +47,6 @@ function capacityOf(table) {
   return [numbers, tuples, table.live?.order.length ?? 0, table.forms.list.length];
 }
 
-test('a table without labels has one row, which can go and return', () => {
-  const table = new SeriesTable([], 1);
-  assert.strictEqual(table.find({}), -1);
-  add(table, {}, 3);
-  assert.strictEqual(table.find({}), 0);
-  table.clear();
-  assert.strictEqual(table.find({}), -1);
-  assert.deepStrictEqual([...table.liveRows()], []);
-  add(table, {}, 1);
-  table.removeRow(0);
-  add(table, {}, 2);
-  assert.deepStrictEqual(contentsOf(table), [[[], 2]]);
-  const lengths = table.pages.map(page => page.length);
-  assert.deepStrictEqual(lengths, [1]);
-});
-
-test('a label set that returns in another form changes no other one', () => {
-  for (const returned of [
-    { b: 'y', a: '1' },
-    { a: 1, b: 'y' },
-  ]) {
-    const table = new SeriesTable(['a', 'b'], 1);
-    for (let i = 0; i < 20; i++) add(table, { a: `${i}`, b: 'y' }, i);
-    table.removeRow(table.find(returned));
-    add(table, returned, 7);
-    const others = Array.from({ length: 20 }, (_, i) => [Object.entries({ a: `${i}`, b: 'y' }), i]);
-    others.splice(1, 1);
-    const expected = [...others, [Object.entries(returned), 7]];
-    assert.deepStrictEqual(contentsOf(table), expected);
-    const captured = table.captured();
-    for (const row of captured.liveRows()) assert.strictEqual(captured.formOf(row), table.formOf(row));
-  }
-});
-
 test('small and dense tables are not compacted', () => {
   const table = new SeriesTable(['a'], 1);
   for (let a = 0; a < 1000; a++) table.locate({ a });
@@ -105,20 +71,6 @@ test('a gauge that is reset and refilled with the same labels does not grow', ()
   for (let round = 0; round < 500; round++) refill();
   assert.deepStrictEqual(capacityOf(table), before);
   assert.strictEqual(table.rowCount, 300);
-});
-
-test('a series that is removed and used again for ever does not grow the table', () => {
-  const table = new SeriesTable(['a'], 1);
-  for (let a = 0; a < 10; a++) add(table, { a }, 1);
-  for (let i = 0; i < 20_000; i++) {
-    table.removeRow(table.find({ a: i % 10 }));
-    add(table, { a: i % 10 }, 1);
-  }
-  assert.deepStrictEqual(
-    labelsOf(table),
-    Array.from({ length: 10 }, (_, i) => i),
-  );
-  assert.ok(table.order.length <= 32, `order has space for ${table.order.length}`);
 });
 
 for (const [name, forget] of [
@@ -165,24 +117,6 @@ test('widths from 1 to more than a page keep rows apart', () => {
       assert.ok(shown, `width ${width}`);
     }
   }
-});
-
-test('the digests of a summary follow their rows through compaction', async () => {
-  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers: [] });
-  const child = summary.labels({ a: 1999 });
-  for (let a = 0; a < 2000; a++) summary.observe({ a }, a);
-  for (let a = 0; a < 1500; a++) summary.remove({ a });
-  const { table } = viewOf(summary);
-  assert.strictEqual(compact(table), true);
-  child.observe(1999);
-  summary.observe({ a: 3 }, 7);
-  const { values } = await summary.get();
-  const medians = values.filter(({ labels }) => labels.quantile === 0.5);
-  const expected = Array.from({ length: 500 }, (_, i) => [1500 + i, 1500 + i]);
-  const shown = medians.map(({ labels, value }) => [labels.a, value]);
-  assert.deepStrictEqual(shown, [...expected, [3, 7]]);
-  const count = values.find(({ metricName, labels }) => metricName === 's_count' && labels.a === 1999);
-  assert.strictEqual(count.value, 2);
 });
 
 /** A series table as a Map: what it must be seen as from outside. */

@@ -382,11 +382,11 @@ describe('bytes from another process', () => {
   it('an answer with fields of any type is read or refused, and what is read has the announced types', () => {
     const forms = [
       { file: columnsName(WORKER, 5), bytes: 100 },
-      { snapshot: 'AAAA', reason: 'ENOSPC' },
+      { source: 'AAAA', reason: 'ENOSPC' },
       { metrics: [[]] },
       { error: 'failed' },
     ];
-    const fields = ['file', 'bytes', 'snapshot', 'reason', 'metrics', 'error'];
+    const fields = ['file', 'bytes', 'source', 'reason', 'metrics', 'error'];
     let refused = 0;
     runCases(2000, random => {
       const message = hostileMessage(pick(random, forms), random, fields);
@@ -404,9 +404,9 @@ describe('bytes from another process', () => {
 });
 
 /** Whether an answer has one part, of the announced type; a file's name is then one of ours. */
-function isReadable({ workerId, file, snapshot, metrics }) {
+function isReadable({ workerId, file, source, metrics }) {
   if (workerId !== WORKER) return false;
   if (metrics !== undefined) return Array.isArray(metrics);
-  if (snapshot !== undefined) return typeof snapshot === 'string';
+  if (source !== undefined) return typeof source === 'string';
   return isColumnsNameOf(file, WORKER, 5);
 }

@@ -243,20 +243,6 @@ it('a worker that has to be asked again because its collect hooks had begun befo
   assert.deepEqual([asked.length, renders.length], [3, 2]);
 });
 
-it('a caller whose time is up before any worker has ever answered gets an error, even if one answers while the page is written', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  cluster.connected = () => [1];
-  cluster.ask = () => 60_000;
-  cluster.failure = () => new Error('nobody has answered');
-  const impatient = rounds.collect(TEXT, 100);
-  await new Promise(resolve => setImmediate(resolve));
-  t.mock.timers.tick(100);
-  while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
-  rounds.settle(1, true);
-  renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true, state: NO_FAILURES });
-  await assert.rejects(impatient, { message: 'nobody has answered' });
-});
-
 it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let asked = 0;

@@ -44,12 +44,6 @@ describe('the answer of a worker', () => {
     }
   });
 
-  it('the answer of a worker that is an error keeps its text, up to 200 characters', () => {
-    assert.deepEqual(read({ error: 'it failed' }), { refused: 'worker-error', error: 'it failed' });
-    assert.equal(read({ error: 'x'.repeat(1e6) }).error.length, 200);
-    assert.equal(read({ source: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
-  });
-
   it('the answer of a worker does not stay in memory for a text that is stored of it', async () => {
     v8.setFlagsFromString('--expose-gc');
     const collect = vm.runInNewContext('gc');

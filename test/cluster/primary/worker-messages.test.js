@@ -6,7 +6,6 @@ const { WorkerMessages } = require('../../../lib/cluster/primary/worker-messages
 const { WorkerRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
 const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
 const { LAST, RESPONSE } = require('../../../lib/cluster/wire/messages');
-const { columnsName } = require('../../../lib/spool/file-names');
 
 const FILE = `w1-r0-${'0'.repeat(24)}.columns`;
 
@@ -32,32 +31,6 @@ it('the last columns of a worker over IPC are the newest valid ones, and are par
     ],
   );
   assert.deepEqual([...messages.refused], [['answer', invalid.length]]);
-});
-
-it('the files of responses that come too late are removed', () => {
-  const discarded = [];
-  const requests = new WorkerRequests(() => assert.fail());
-  const messages = new WorkerMessages({
-    supervisor: { send: (op, sent) => op === 'discard' && discarded.push(sent) },
-    requests,
-    onAnswered() {},
-  });
-  const sent = [];
-  const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });
-  const respond = requestId => {
-    const file = columnsName(1, requestId);
-    messages.receive(record, { type: RESPONSE, requestId, file, bytes: 5 });
-    return file;
-  };
-  const fields = { directory: '/spool', pages: true };
-  for (let times = 0; times < 2; times++) {
-    requests.ask(record, 100, fields);
-    respond(sent.at(-1));
-  }
-  assert.deepEqual(discarded, []);
-  const late = respond(sent[0]);
-  assert.deepEqual(discarded, [late]);
-  assert.equal(record.outstanding, 0);
 });
 
 it('hooks of a worker began when it says, but not before it was asked: no round asks without end', () => {

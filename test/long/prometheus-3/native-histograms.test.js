@@ -20,7 +20,6 @@ const {
   collectDefaultMetrics,
   metricsHandler,
 } = require('../../..');
-const { startCluster } = require('../../fixtures/cluster-harness');
 const { PrometheusServer } = require('../../fixtures/prometheus-server');
 
 const ROOT = path.join(__dirname, '../../..');
@@ -194,61 +193,6 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
     const { result } = await prometheus.ask('query', { query: `native_seconds${born}[1h]` });
     const shown = result[0].histograms.slice(0, 2).map(([, { count }]) => count);
     assert.deepEqual(shown, ['0', '1']);
-  });
-});
-
-describe('a cluster with native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => {
-  it('a rolling deploy with another resolution and a killed worker lose nothing and are no reset', async t => {
-    const start = factor =>
-      `({ client }) => {
-        const options = { name: 'native_seconds', help: 'h', nativeHistogramBucketFactor: ${factor} };
-        globalThis.histogram = new client.Histogram({ ...options, buckets: [] });
-      }`;
-    const observe = (_, values) => values.forEach(value => globalThis.histogram.observe(value));
-    const cluster = await startCluster(t);
-    const fork = factor => cluster.fork({ start: start(factor) });
-    const port = await cluster.run(async $ => {
-      globalThis.server = $.require('node:http').createServer($.client.metricsHandler($.aggregator));
-      await new Promise(resolve => globalThis.server.listen(0, '127.0.0.1', resolve));
-      return globalThis.server.address().port;
-    });
-    let workers = [await fork(1.5), await fork(1.5)];
-    const prometheus = await scraping(`http://127.0.0.1:${port}`, ['native']);
-    let isRunning = true;
-    t.after(() => isRunning && prometheus.stop());
-    const observed = [];
-    const recordAll = async () => {
-      for (const [place, id] of workers.entries()) {
-        const values = VALUES.filter((_, i) => i % workers.length === place);
-        await cluster.inWorker(id, observe, values);
-        observed.push(...values);
-      }
-      const isThere = count => count === observed.length;
-      await prometheus.numberWhen('histogram_count(native_seconds)', isThere, WITHIN_MS);
-    };
-    await recordAll();
-    for (const end of ['disconnect', 'kill']) {
-      const [old, ...others] = workers;
-      workers = [...others, await fork(1.1)];
-      await recordAll();
-      if (end === 'kill') await cluster.killWorker(old);
-      else await cluster.endWorker(old, $ => $.cluster.worker.disconnect());
-      await recordAll();
-    }
-    workers = [workers[1], await fork(1.5)];
-    await recordAll();
-    for (const what of ['resets(native_seconds[1h])', '1 - min_over_time(up[1h])']) {
-      assert.equal(await prometheus.number(what), 0, what);
-    }
-    const { result } = await prometheus.ask('query', { query: 'native_seconds' });
-    assert.equal(Number(result[0].histogram[1].count), observed.length);
-    isRunning = false;
-    await prometheus.stop();
-    await cluster.run(() => {
-      globalThis.server.close();
-      globalThis.server.closeAllConnections();
-    });
-    await cluster.end();
   });
 });
 
