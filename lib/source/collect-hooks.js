@@ -77,7 +77,7 @@ class CollectHooks {
    * @param {OnFailure} onFailure
    */
   async #allEnded(pending, timeout, onFailure) {
-    await settledWithin(Promise.all(pending.values()), timeout, { mayEnd: true });
+    await settledWithin(Promise.all([...pending.values()]), timeout, { mayEnd: true });
     for (const metric of pending.keys()) {
       onFailure(metric.name, `its collect took longer than ${timeout} ms`);
       const run = this.#running.get(metric);

@@ -242,7 +242,7 @@ async function release(registry, timeout) {
   const { publisher, hub, primary } = threads;
   publisher?.close();
   if (primary === undefined) return;
-  await settledWithin(Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeout);
+  await settledWithin(Promise.all([Promise.allSettled([...threads.scrapes]), primary.drained()]), timeout);
   hub?.close();
   await primary.close();
 }

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { after, before, describe, it } = require('node:test');
+const { after, before, describe, it, mock } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { CollectHooks } = require('../../lib/source/collect-hooks');
 
@@ -45,6 +45,21 @@ describe('collect hooks of calls that overlap', () => {
     metric.runs[1].end();
     await patient.ended;
     assert.deepEqual([impatient.failures.length, patient.failures], [1, []]);
+  });
+
+  it("a hook is awaited where Promise.all() takes arrays only, as that of zone.js in Angular's servers", async t => {
+    const all = Promise.all.bind(Promise);
+    mock.method(Promise, 'all', promises =>
+      all(Array.from({ length: promises.length }, (_, i) => promises[i])),
+    );
+    t.after(() => mock.restoreAll());
+    const metric = heldMetric();
+    const call = callOf(new CollectHooks(), metric, PATIENT);
+    await turn();
+    assert.equal(call.isEnded, false);
+    metric.runs[0].end();
+    await call.ended;
+    assert.deepEqual(call.failures, []);
   });
 
   it('all calls that wait share the run after the one that is running, whether that fails or not', async () => {
