@@ -143,7 +143,16 @@ class SeriesTable {
   start(labels) {
     const { index } = this;
     if (index === undefined) return isEmpty(labels) ? this.#startOnly() : -1;
-    const row = index.find(labels);
+    return this.startFound(index.find(labels), labels);
+  }
+
+  /**
+   * @protected
+   * @param {number} row what the index has found
+   * @param {Labels} labels
+   * @returns {number} the row, or -1 if a label is not one of the names
+   */
+  startFound(row, labels) {
     if (row < 0) return this.#startNew(row, labels);
     if (this.live === undefined) return row;
     if (!this.live.has(row)) this.#revive(row, this.forms.numberOf(labels));

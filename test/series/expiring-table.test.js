@@ -97,6 +97,21 @@ describe('ExpiringTable', () => {
     assert.deepEqual([record(1), record(4093), recordChild()], [count + 1, count + 1, count + 2]);
   });
 
+  it('a row that is removed after it was moved begins anew with its next use', t => {
+    new MovedClock(t);
+    const table = new ExpiringTable(['a'], 1, IDLE);
+    for (let a = 0; a < 4096; a++) table.locate({ a });
+    for (let a = 1024; a < 4096; a++) table.removeRow(table.find({ a }));
+    const steps = table.compactionSteps();
+    for (let i = 0; i < 20; i++) steps.next();
+    table.locate({ a: 5 });
+    table.removeRow(table.find({ a: 5 }));
+    runThrough(steps);
+    assert.deepEqual([table.rowCount, table.liveCount], [1024, 1023]);
+    assert.ok(table.isLive(table.locate({ a: 5 })));
+    assert.equal(table.liveCount, 1024);
+  });
+
   it('a sweep sees rows that get new numbers meanwhile', async t => {
     const clock = new MovedClock(t);
     const table = new ExpiringTable(['a'], 1, IDLE);
