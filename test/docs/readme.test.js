@@ -126,7 +126,7 @@ const CHECKS = {
   },
   'docs/metrics-endpoint.md: With express': servesDefaultMetrics,
   'docs/metrics-endpoint.md: With fastify': servesDefaultMetrics,
-  'docs/metrics-endpoint.md: On a port of their own': async program => {
+  'docs/metrics-endpoint.md: On a separate port': async program => {
     const url = await portOf(program, 3000);
     assert.match(await textOf(`${url}/metrics`), /^process_cpu_seconds_total \d/m);
     await program.stop();
