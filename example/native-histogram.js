@@ -1,9 +1,9 @@
 'use strict';
 
-// A native histogram: nobody chooses its buckets, and they are narrow everywhere. Prometheus gets them in
-// the protobuf format, if it asks for that (docs/native-histograms.md), and computes quantiles of the sum of
-// all processes: histogram_quantile(0.99, sum(rate(query_duration_seconds[5m]))). Text, which is printed
-// here, has the count and the sum.
+// A native histogram: its buckets need not be chosen, and are narrow everywhere. Prometheus gets them in the
+// protobuf format, if it asks for that (docs/native-histograms.md), and computes quantiles of the sum of all
+// processes: histogram_quantile(0.99, sum(rate(query_duration_seconds[5m]))). The text format, which is
+// printed here, has only the count and the sum.
 
 const { Histogram, register } = require('prom-client');
 
@@ -12,7 +12,7 @@ const durations = new Histogram({
   help: 'Duration of database queries',
   labelNames: ['query'],
   nativeHistogramBucketFactor: 1.1, // each bucket ends at most 10 % above the one before
-  buckets: [], // no classic buckets besides
+  buckets: [], // no classic buckets in addition
 });
 
 for (let i = 1; i <= 1000; i++) durations.observe({ query: 'list' }, i / 1000);

@@ -36,7 +36,7 @@ class OwnedProcesses {
  * @template {{help: boolean}} Options
  * @param {object} command
  * @param {string} command.usage
- * @param {(argv: string[]) => Options} command.readOptions throws with a text for the person at the keyboard
+ * @param {(argv: string[]) => Options} command.readOptions throws with a message for the user
  * @param {(options: Options, processes: OwnedProcesses, liveLine: LiveLine) => Promise<boolean>}
  *   command.measure resolves with whether the figures agree
  */

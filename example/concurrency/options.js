@@ -26,7 +26,7 @@ const USAGE = `node example/concurrency/concurrency.js [options]
 /**
  * @param {string[]} argv arguments without node and script
  * @returns {ConcurrencyOptions}
- * @throws {Error} with a text for the person at the keyboard
+ * @throws {Error} with a message for the user
  */
 function readOptions(argv) {
   const { values } = parseArgs({

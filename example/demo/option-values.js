@@ -5,7 +5,7 @@
  * @param {string} text as given
  * @param {number} least
  * @returns {number}
- * @throws {Error} with a text for the person at the keyboard
+ * @throws {Error} with a message for the user
  */
 function numberOf(name, text, least) {
   const number = Number(text);

@@ -32,7 +32,7 @@ const USAGE = `npm run demo -- [options]
 /**
  * @param {string[]} argv arguments without node and script
  * @returns {DemoOptions}
- * @throws {Error} with a text for the person at the keyboard
+ * @throws {Error} with a message for the user
  */
 function readOptions(argv) {
   const { values } = parseArgs({

@@ -28,7 +28,7 @@ const USAGE = `node example/heap-sizing/heap-sizing.js [options]
 /**
  * @param {string[]} argv arguments without node and script
  * @returns {HeapSizingOptions}
- * @throws {Error} with a text for the person at the keyboard
+ * @throws {Error} with a message for the user
  */
 function readOptions(argv) {
   const { values } = parseArgs({

@@ -69,7 +69,7 @@ async function runPrimary() {
     await registry.shutdown(); // waits for the last snapshots of the workers
     await Promise.race([lastScrapes(metricsServer), sleep(LAST_SCRAPE_PATIENCE, undefined, { ref: false })]);
     metricsServer.close();
-    // Else a connection that Prometheus uses again and again would keep the process alive.
+    // Otherwise a connection that Prometheus reuses would keep the process alive.
     setInterval(() => metricsServer.closeIdleConnections(), 100).unref();
   };
   process.on('SIGTERM', stop);
