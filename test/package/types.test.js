@@ -269,6 +269,8 @@ function publicMembers(constructor) {
   }
   for (const name of ['constructor', 'hashMap', '_getValue', '_metrics', '_defaultLabels'])
     names.delete(name);
+  // Its constructor assigns it.
+  if (constructor === client.AggregatorRegistry) names.add('timeout');
   return [...names].sort();
 }
 
