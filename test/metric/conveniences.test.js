@@ -47,10 +47,8 @@ for (const Type of [Histogram, Summary]) {
         throw error;
       };
       assert.throws(() => metric.time(fail), error);
-      await assert.rejects(
-        metric.time(async () => fail()),
-        error,
-      );
+      const failing = metric.time(async () => fail());
+      await assert.rejects(failing, error);
       assert.equal(metric.value().count, 2);
     });
 
