@@ -1,7 +1,8 @@
 'use strict';
 
 // The object that curry() of the four types returns: some labels are bound, and its methods take the others.
-// Its recording methods are those of a child (children.js) for which each call selects a series.
+// Its recording methods are those of a child (children.js) for which each call selects a series: the ids of the
+// bound values are kept, so only the other labels are looked up.
 
 const { plainLabels } = require('../series/label-index');
 const { LabelDictionary, MISSING } = require('../series/label-dictionary');
@@ -26,6 +27,9 @@ const NO_VALUES = new LabelDictionary();
 
 /** Takes the place of a child's handle, but is bound again for each call. */
 class SelectedSeries {
+  /** @type {import('../series/label-index').PartOfTuple | undefined} undefined while a bound value is new */
+  #part = undefined;
+
   /**
    * @param {Metric} metric
    * @param {Labels} bound
@@ -51,13 +55,24 @@ class SelectedSeries {
 
   /** Finds the row of the labels of the call, or creates it. */
   bind() {
-    const { table, bound, given } = this;
-    let row = isDisjoint(given, bound) ? table.locate(mergedLabels(bound, given)) : -1;
-    // Only if that fails: checking names takes several times as long.
-    if (row === -1) row = locate(this.metric, table, this.labels);
+    const { table } = this;
+    let row = this.#find();
+    if (row < 0 || !table.isLive(row)) row = locate(this.metric, table, this.labels);
+    else table.touch(row);
     this.row = row;
-    this.page = table.pageOf(this.row);
-    this.offset = table.offsetOf(this.row);
+    this.page = table.pageOf(row);
+    this.offset = table.offsetOf(row);
+  }
+
+  /** @returns {number} the row; below 0 if a look-up alone cannot tell */
+  #find() {
+    const { index } = this.table;
+    if (index === undefined) return -1;
+    if (this.#part?.index !== index) {
+      this.#part = index.partOf(this.bound);
+      if (this.#part === undefined) return -1;
+    }
+    return index.findRest(this.#part, this.given);
   }
 
   /** All labels of the call. */
@@ -73,16 +88,6 @@ class SelectedSeries {
   labelsOf(args) {
     return mergedLabels(this.bound, labelSetOf(this, args));
   }
-}
-
-/**
- * @param {Labels} labels
- * @param {Labels} others
- * @returns {boolean} whether they have no name in common, and none that is inherited
- */
-function isDisjoint(labels, others) {
-  for (const name in labels) if (Object.hasOwn(others, name) || !Object.hasOwn(labels, name)) return false;
-  return true;
 }
 
 /**
