@@ -38,7 +38,7 @@ function withHeadline(text, { date, machine, rounds }) {
   const [{ gzip, repetitions }] = shownRounds;
   const conditions =
     `${date}, ${machine}. Medians of ${repetitions} repetitions.\nEach request uses a new connection. ` +
-    (gzip ? 'Scraped with gzip by whoever offers it.' : 'Scraped without compression.');
+    (gzip ? 'Scraped with gzip where the client offers it.' : 'Scraped without compression.');
   return replaceBetween(text, [BEGIN, END], `${table(head, body)}\n\n${conditions}`);
 }
 
