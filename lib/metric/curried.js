@@ -1,8 +1,8 @@
 'use strict';
 
 // The object that curry() of the four types returns: some labels are bound, and its methods take the others.
-// Its recording methods are those of a child (children.js) for which each call selects a series: the ids of the
-// bound values are kept, so only the other labels are looked up.
+// Its recording methods are those of a child (children.js) for which each call selects a series. The ids of
+// the bound values are kept, so only the other labels are looked up.
 
 const { plainLabels } = require('../series/label-index');
 const { LabelDictionary, MISSING } = require('../series/label-dictionary');
