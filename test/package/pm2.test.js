@@ -199,14 +199,12 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
      * asked last.
      */
     books() {
-      return fs
-        .readdirSync(this.bookPlace)
-        .map(name => ({
-          name,
-          counted: countIn(path.join(this.bookPlace, name)),
-          floor: this.#killed.get(Number(name)) ?? 0,
-          isComplete: !this.#killed.has(Number(name)) && (this.isGraceful || isRunning(Number(name))),
-        }));
+      return fs.readdirSync(this.bookPlace).map(name => ({
+        name,
+        counted: countIn(path.join(this.bookPlace, name)),
+        floor: this.#killed.get(Number(name)) ?? 0,
+        isComplete: !this.#killed.has(Number(name)) && (this.isGraceful || isRunning(Number(name))),
+      }));
     }
 
     /**
