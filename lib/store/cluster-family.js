@@ -21,6 +21,8 @@ const { UNKNOWN, startOf } = require('../series/row-starts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
+const MAX_GROWTH_OF_UNION = 4;
+const SMALL_TABLE_CELLS = 2 ** 20;
 
 /**
  * Only a hostile worker counts more. A page has twice the difference of two counts, which would be inexact:
@@ -259,8 +261,26 @@ class ClusterFamily {
    */
   #setMarks(ended) {
     const sources = [...this.sources, ...ended];
-    const marks = unionOf(sources.map(({ definition }) => definition.layout.marks));
+    const lists = sources.map(({ definition }) => definition.layout.marks);
+    const marks = unionOf(lists);
     this.layout = { kind: this.layout.kind, marks };
+    if (lists.some(list => list.length !== marks.length)) this.#checkSize(sources);
+  }
+
+  /**
+   * Checks the size of the page, which has a sample for each row and bound (or quantile). Bounds that differ
+   * from worker to worker could make it much larger than all snapshots together.
+   *
+   * @param {Source[]} sources
+   * @throws {RangeError}
+   */
+  #checkSize(sources) {
+    const cellsOf = (/** @type {Source} */ { rowCount, definition }) =>
+      rowCount * definition.layout.marks.length;
+    const sent = sources.reduce((sum, source) => sum + cellsOf(source), 0);
+    const cells = this.rows.count * this.layout.marks.length;
+    if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS))
+      throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
   }
 
   /** @param {number[]} rows those to keep */

@@ -11,6 +11,13 @@ const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
 const { startOf } = require('../series/row-starts');
 
+// A row of a table has an integer for each label name. If there are many names and each row lacks most of
+// them, each set of names gets its own table.
+const MANY_LABEL_NAMES = 64;
+
+// All workers need the same few tables, unless a program generates bounds or label names.
+const MAX_TABLES_OF_METRIC = 1000;
+
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./cluster-family').Label} Label */
@@ -89,12 +96,15 @@ class RetiredSource {
    * @param {Source} source
    * @param {ClusterFamily} [family] to which its rows are translated
    * @param {boolean} [isFolded] whether its rows stay only as long as others have their label sets
+   * @throws {RangeError} if its metric has too many tables
    */
   add(source, family, isFolded = false) {
     const { definition, order, rows, starts } = source;
     const { digestOf, buckets } = source.extras;
     const width = widthOf(definition.layout);
-    const totals = this.totalsOf(definition, rows.labelNames, isFolded);
+    const { labelNames } = rows;
+    const isOne = labelNames.length <= MANY_LABEL_NAMES;
+    const common = isOne ? this.totalsOf(definition, labelNames, isFolded) : undefined;
     const now = this.#now();
     for (const { columns, first, from, to } of stretchesOf(source)) {
       for (let i = from; i < to; i++) {
@@ -106,8 +116,13 @@ class RetiredSource {
         const shown = buckets && family?.bucketsOf(rows.rows[row]);
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
         const at = (row - first) * width;
-        if (family !== undefined) totals.addFrom(family, source, row, columns, at, extras, now);
-        else totals.add(rows.labelsOf(row), columns, at, extras, now);
+        if (common !== undefined && family !== undefined) {
+          common.addFrom(family, source, row, columns, at, extras, now);
+          continue;
+        }
+        const labels = rows.labelsOf(row);
+        const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort(), isFolded);
+        totals.add(labels, columns, at, extras, now);
       }
     }
     this.#dropEmpty();
@@ -144,6 +159,7 @@ class RetiredSource {
    * @param {readonly string[]} labelNames
    * @param {boolean} [isFolded]
    * @returns {RetiredTotals} those of a metric, new ones if need be
+   * @throws {RangeError} if the metric has too many tables
    */
   totalsOf(definition, labelNames, isFolded = false) {
     const { name, type, layout, windowed } = definition;
@@ -151,7 +167,11 @@ class RetiredSource {
     if (tables === undefined) this.#metrics.set(name, (tables = new Map()));
     const key = [isFolded, type, windowed, layout.kind, layout.marks.join(), ...labelNames].join(' ');
     let totals = tables.get(key);
-    if (totals === undefined) tables.set(key, (totals = new RetiredTotals(definition, labelNames, isFolded)));
+    if (totals === undefined) {
+      if (tables.size === MAX_TABLES_OF_METRIC)
+        throw new RangeError('its bounds or label names differ too much');
+      tables.set(key, (totals = new RetiredTotals(definition, labelNames, isFolded)));
+    }
     return totals;
   }
 

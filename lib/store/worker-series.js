@@ -22,6 +22,11 @@ const MAX_HELP_CHARACTERS = 2 ** 20;
 // The log is read as a whole, if need be. One of so many bytes has some ten million label sets.
 const MAX_LOG_BYTES = 2 ** 30;
 
+// Default labels are sent once, but each row has them: so many are allowed whatever the number of rows, which
+// have at least 8 bytes of numbers each. Of more than those, all rows together may have so many.
+const FREE_DEFAULT_LABELS = 64;
+const MAX_DEFAULT_LABELS = 2 ** 25;
+
 const NO_BYTES = Buffer.alloc(0);
 
 /**
@@ -198,6 +203,7 @@ class WorkerSeries {
    */
   #sourcesOf(columns) {
     const keys = columns.defaultLabels.map(defaults => JSON.stringify(defaults));
+    let added = 0;
     return columns.entries.flatMap(entry => {
       const defaults = columns.defaultLabels[entry.defaults];
       if ('json' in entry) return this.#jsonSources(entry.json, defaults);
@@ -205,6 +211,8 @@ class WorkerSeries {
       const metric = this.#metrics[entry.metric];
       if (metric === undefined || rowCount > metric.rows)
         throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
+      added += rowCount * Math.max(defaults.length - FREE_DEFAULT_LABELS, 0);
+      if (added > MAX_DEFAULT_LABELS) throw new SnapshotError('length', 'too many default labels');
       const { definition, starts } = metric;
       const problem = problemOf(definition);
       if (problem !== undefined) {

@@ -280,6 +280,13 @@ describe('bytes from another process', () => {
         else assert.throws(apply, { code: 'numbers' }, `${extras}`);
       }
     });
+
+    it('cannot have many rows with many default labels', () => {
+      const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`l${i}`, '']));
+      const entries = [{ defaults: 0, rows: ROWS, start: 0 }];
+      const crafted = withNumbers(long, { defaultLabels: [labels], entries });
+      assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
+    });
   });
 
   it('a log with starts of rows that there are not, or of some rows only, is refused', () => {

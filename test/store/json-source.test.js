@@ -198,6 +198,45 @@ test('metric in JSON: series without common bounds or quantiles take no table of
   assert.strictEqual(summary.columns.length, 3000);
 });
 
+test('ClusterStore: bounds of two workers that would make a table much larger than all that was sent cost their metric', () => {
+  const store = new ClusterStore();
+  const bounds = Array.from({ length: 20_000 }, (_, i) => bucket(i, 1));
+  store.applyJson(1, [[histogram(bounds), gauge([{ value: 1, labels: {} }])]]);
+  store.applyJson(2, [[histogram(Array.from({ length: 2000 }, (_, a) => bucket(0.5, 1, { a })))]]);
+  assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
+  assert.deepStrictEqual(failuresOf(store), { 'merge h': 1 });
+});
+
+test('ClusterStore: quantiles that only one of two workers has make no page that is much larger than what was sent', () => {
+  const store = new ClusterStore();
+  const summary = values => ({ name: 's', help: 's', type: 'summary', values });
+  const quantiles = Array.from({ length: 100 }, (_, quantile) => ({ value: 1, labels: { quantile } }));
+  store.applyJson(1, [[summary(quantiles)]]);
+  store.applyJson(2, [
+    [summary(Array.from({ length: 11_000 }, (_, a) => ({ value: 1, labels: { a, quantile: 1 } })))],
+  ]);
+  assert.strictEqual(textOf(store), '\n');
+  assert.deepStrictEqual(failuresOf(store), { 'merge s': 1 });
+});
+
+test('ClusterStore: of series with different label names, a thousand of a metric are retired', () => {
+  const counter = {
+    ...gauge(Array.from({ length: 2000 }, (_, i) => ({ value: i, labels: { [`n${i}`]: 'v', all: i % 7 } }))),
+    type: 'counter',
+  };
+  const store = new ClusterStore();
+  store.applyJson(1, [[counter]]);
+  store.retire(1);
+  const { failures } = store.state();
+  assert.deepStrictEqual(failures, [{ stage: 'merge', metric: counter.name, count: 1 }]);
+  const bytes = store.encodeRetired();
+  assert.ok(bytes.length < 1000 * 400, `${bytes.length} bytes`);
+  const restored = new ClusterStore();
+  restored.restoreRetired(Buffer.from(new Uint8Array(bytes).buffer));
+  assert.deepStrictEqual(samplesOf(textOf(restored)), samplesOf(textOf(store)));
+  assert.strictEqual(samplesOf(textOf(restored)).size, 1000);
+});
+
 test('metric in JSON: values with unpaired surrogates are one series', () => {
   const values = ['x\ud800', 'x\udfff', 'x\ufffd'].map(a => ({ value: 1, labels: { a } }));
   assert.deepStrictEqual(shown(gauge(values)), new Map([[seriesKey('m', { a: 'x\ufffd' }), 3]]));
