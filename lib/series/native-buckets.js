@@ -237,7 +237,7 @@ class NativeBuckets {
     const target = new NativeBuckets(this);
     target.#isShared = this.#isShared;
     return {
-      copy: (old, row) => target.#copyRow(row, this, old),
+      copy: (old, row) => target.copyRow(row, this, old),
       finish: () => {
         this.#numbers = target.#numbers;
         this.#words = target.#words;
@@ -250,10 +250,10 @@ class NativeBuckets {
 
   /**
    * @param {number} row
-   * @param {NativeBuckets} from
-   * @param {number} old
+   * @param {NativeBuckets} from with the same options
+   * @param {number} old its row
    */
-  #copyRow(row, from, old) {
+  copyRow(row, from, old) {
     // The row may already have a copy of an earlier state.
     this.clear(row);
     const words = this.#words[row >> HEAD_SHIFT];

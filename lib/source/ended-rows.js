@@ -11,6 +11,7 @@
 const { isLasting } = require('../series/layouts');
 const { centroidsOf } = require('../metric/observations');
 const { idleClock } = require('../event-loop/idle-clock');
+const { NativeBuckets } = require('../series/native-buckets');
 const { growPages } = require('../series/number-pages');
 const { grown } = require('../series/row-array');
 const { MISSING } = require('../series/label-dictionary');
@@ -44,8 +45,6 @@ class Batch {
   #ids;
   /** @type {Digest[]} by row */
   #digests = [];
-  /** @type {import('../series/merged-buckets').Buckets[]} by row */
-  #buckets = [];
 
   /**
    * @param {MetricView} view of the metric
@@ -68,12 +67,7 @@ class Batch {
     this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
     // Totals do not include digests of a sliding window.
     if (digestOf !== undefined && !windowed) this.view.digestOf = row => this.#digests[row];
-    if (buckets === undefined) return;
-    const changesOf = () => 1;
-    this.view.buckets = /** @type {any} */ ({
-      changesOf,
-      read: (/** @type {number} */ row) => this.#buckets[row],
-    });
+    if (buckets !== undefined) this.view.buckets = new NativeBuckets(buckets);
   }
 
   /**
@@ -90,7 +84,7 @@ class Batch {
     this.table.pageOf(row).set(numbers, this.table.offsetOf(row));
     if (this.view.digestOf !== undefined)
       this.#digests[row] = keptDigest(/** @type {any} */ (digestOf)(ended));
-    if (buckets !== undefined) this.#buckets[row] = buckets.read(ended);
+    if (buckets !== undefined) this.view.buckets?.copyRow(row, buckets, ended);
     return true;
   }
 
