@@ -85,6 +85,11 @@ class NativeBuckets {
     this.maxBuckets = maxBuckets;
   }
 
+  /** @returns {NativeBuckets} with the same options, and without rows */
+  empty() {
+    return new NativeBuckets(this);
+  }
+
   /**
    * Counts a value.
    *
@@ -131,7 +136,7 @@ class NativeBuckets {
    * @returns {Buckets} populated ones only
    */
   read(row) {
-    return this.#isStarted(row) ? readHead(this.memory, this.#headOf(row)) : this.#empty();
+    return this.#isStarted(row) ? readHead(this.memory, this.#headOf(row)) : this.#noBuckets();
   }
 
   /** @returns {BucketMemory} */
@@ -224,7 +229,7 @@ class NativeBuckets {
       numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD] === this.zeroThreshold;
     if (isNew) return;
     this.#keep(HEADS, row >> HEAD_SHIFT);
-    this.#rewrite(head, this.#empty());
+    this.#rewrite(head, this.#noBuckets());
   }
 
   /** @param {number} row */
@@ -234,7 +239,7 @@ class NativeBuckets {
 
   /** @returns {import('./series-table').RowMove} */
   startMove() {
-    const target = new NativeBuckets(this);
+    const target = this.empty();
     target.#isShared = this.#isShared;
     return {
       copy: (old, row) => target.copyRow(row, this, old),
@@ -485,7 +490,7 @@ class NativeBuckets {
   }
 
   /** @returns {Buckets} */
-  #empty() {
+  #noBuckets() {
     const { schema, zeroThreshold, maxBuckets } = this;
     const positive = { indices: [], counts: [] };
     const negative = { indices: [], counts: [] };

@@ -11,7 +11,6 @@
 const { isLasting } = require('../series/layouts');
 const { centroidsOf } = require('../metric/observations');
 const { idleClock } = require('../event-loop/idle-clock');
-const { NativeBuckets } = require('../series/native-buckets');
 const { growPages } = require('../series/number-pages');
 const { grown } = require('../series/row-array');
 const { MISSING } = require('../series/label-dictionary');
@@ -67,7 +66,7 @@ class Batch {
     this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
     // Totals do not include digests of a sliding window.
     if (digestOf !== undefined && !windowed) this.view.digestOf = row => this.#digests[row];
-    if (buckets !== undefined) this.view.buckets = new NativeBuckets(buckets);
+    if (buckets !== undefined) this.view.buckets = buckets.empty();
   }
 
   /**
