@@ -21,12 +21,13 @@ function fileExchange(registry, directory) {
   const { SourceFiles } = require('../../lib/cluster/worker/source-files');
   const { ClusterStore } = require('../../lib/store/cluster-store');
   const { runThrough } = require('../../lib/event-loop/slices');
-  const { readRegularFile, readRange } = require('../../lib/spool/safe-files');
+  const { readRegularFile } = require('../../lib/spool/safe-files');
   const { logName } = require('../../lib/spool/file-names');
   const source = new Source(() => [registry]);
   const files = new SourceFiles(source, WORKER_ID);
   files.aimAt(directory);
-  const readLog = (log, from, to) => readRange(path.join(directory, logName(WORKER_ID, log)), from, to);
+  const readLog = (log, from, to) =>
+    readRegularFile(path.join(directory, logName(WORKER_ID, log)), { from, to });
   const store = new ClusterStore();
   let requestId = 0;
   let written = '';

@@ -48,7 +48,7 @@ class WorkerAnswers {
   apply({ workerId, file, maxBytes, source, metrics, bytes }) {
     try {
       if (this.#store.isClosed(workerId)) {
-        if (file !== undefined) this.#current.spool?.unlink(file);
+        if (file !== undefined) this.#current.spool?.discard(file);
       } else if (metrics !== undefined) {
         this.#store.applyJson(workerId, metrics);
       } else {
@@ -74,7 +74,7 @@ class WorkerAnswers {
   readLog(workerId, log, from, to) {
     const { spool } = this.#current;
     if (spool === undefined) throw systemError('ENOENT', 'there is no directory');
-    return spool.readRange(logName(workerId, log), from, to);
+    return spool.read(logName(workerId, log), { from, to });
   }
 
   /**
@@ -142,7 +142,7 @@ class WorkerAnswers {
     if (file === undefined) return fromBase64(source ?? '');
     const { spool } = this.#current;
     if (spool === undefined) throw systemError('ENOENT', 'there is no directory');
-    return spool.read(file, maxBytes);
+    return spool.read(file, { maxBytes });
   }
 }
 

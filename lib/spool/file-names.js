@@ -3,19 +3,15 @@
 // Names of the files in the primary's directory. Workers write logs and columns there, which the aggregator
 // reads, and the aggregator writes pages there, which workers read.
 
-/** Request 0: nobody has asked for these. */
-const COLUMNS_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.columns$/;
-const LOG_NAME = /^w([0-9]{1,10})-[0-9a-f]{24}\.log$/;
-const PAGE_NAME = /^w([0-9]{1,10})-p([0-9]{1,16})-[0-9a-f]{24}\.page$/;
-
-/** The name of the primary's directory starts with this. */
-const SPOOL_PREFIX = 'prom-client-cluster-';
+/** Columns, a page or a log. Columns of request 0: nobody has asked for these. */
+const FILE_NAME =
+  /^w([0-9]{1,10})-(?:r([0-9]{1,16})-[0-9a-f]{24}\.columns|p([0-9]{1,16})-[0-9a-f]{24}\.page|[0-9a-f]{24}\.log)$/;
 
 const SPOOL_NAME = /^prom-client-cluster-[0-9a-f]{24}$/;
 
 /** @returns {string} a new name for a primary's directory */
 function spoolName() {
-  return SPOOL_PREFIX + randomBits();
+  return `prom-client-cluster-${randomBits()}`;
 }
 
 /**
@@ -64,17 +60,29 @@ function randomBits() {
 }
 
 /**
- * Whether a name that a worker announced is a bare file name of exactly the form that this worker uses for
- * that request. No other name may be joined to a path.
+ * What a name says: the worker to which the file belongs, and the request that its columns answer, or the
+ * page that it has. No other name may be joined to a path.
  *
+ * @param {unknown} name of any file in the directory, or one that a worker has sent
+ * @returns {{workerId: number, requestId: number, pageId: number} | undefined} ids that the name does not
+ *   have are NaN; undefined if the file belongs to no worker
+ */
+function partsOf(name) {
+  const match = typeof name === 'string' ? FILE_NAME.exec(name) : null;
+  if (match === null) return undefined;
+  const [workerId, requestId, pageId] = match.slice(1).map(Number);
+  return { workerId, requestId, pageId };
+}
+
+/**
  * @param {unknown} name
  * @param {number} workerId
  * @param {number} requestId
- * @returns {name is string}
+ * @returns {name is string} whether it is the bare name that this worker uses for columns of that request
  */
 function isColumnsNameOf(name, workerId, requestId) {
-  const match = typeof name === 'string' ? COLUMNS_NAME.exec(name) : null;
-  return match !== null && Number(match[1]) === workerId && Number(match[2]) === requestId;
+  const parts = partsOf(name);
+  return parts?.workerId === workerId && parts.requestId === requestId;
 }
 
 /**
@@ -84,37 +92,17 @@ function isColumnsNameOf(name, workerId, requestId) {
  * @returns {name is string} whether it is the bare name of the page that this worker has requested
  */
 function isPageNameOf(name, workerId, pageId) {
-  const match = typeof name === 'string' ? PAGE_NAME.exec(name) : null;
-  return match !== null && Number(match[1]) === workerId && Number(match[2]) === pageId;
-}
-
-/**
- * @param {string} name of any file in the directory
- * @returns {number | undefined} the worker to which the file belongs; undefined if it belongs to none
- */
-function workerIdOfFile(name) {
-  const match = COLUMNS_NAME.exec(name) ?? LOG_NAME.exec(name) ?? PAGE_NAME.exec(name);
-  return match === null ? undefined : Number(match[1]);
-}
-
-/**
- * @param {string} name of any file in the directory
- * @returns {number | undefined} of the request that its columns answer; undefined if it has no columns
- */
-function requestIdOfColumns(name) {
-  const match = COLUMNS_NAME.exec(name);
-  return match === null ? undefined : Number(match[2]);
+  const parts = partsOf(name);
+  return parts?.workerId === workerId && parts.pageId === pageId;
 }
 
 module.exports = {
-  SPOOL_PREFIX,
   spoolName,
   isSpoolDirectoryName,
   columnsName,
   logName,
   pageName,
+  partsOf,
   isColumnsNameOf,
   isPageNameOf,
-  workerIdOfFile,
-  requestIdOfColumns,
 };

@@ -14,16 +14,17 @@ const { unref } = require('../event-loop/timers');
  * The lock is in the directory, so it is moved and removed with it.
  *
  * @param {Spool} spool
- * @param {{lock: boolean, stale: number, update: number}} terms see Spool.open()
+ * @param {{lock: boolean, update: number}} terms see Spool.open()
  * @param {(reason: string) => void} onLost called if the directory is gone
  * @returns {() => void} ends it
  */
-function hold(spool, { lock, stale, update }, onLost) {
+function hold(spool, { lock, update }, onLost) {
   const { directory } = spool;
+  const lockfilePath = path.join(directory, LOCK);
   // An earlier thread's, which has ended.
-  unlessMissing(() => fs.rmdirSync(path.join(directory, LOCK)));
+  unlessMissing(() => fs.rmdirSync(lockfilePath));
   if (!lock) {
-    fs.mkdirSync(path.join(directory, LOCK), { mode: 0o700 });
+    fs.mkdirSync(lockfilePath, { mode: 0o700 });
     return renewLock(spool, update, onLost);
   }
   // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in a
@@ -31,9 +32,9 @@ function hold(spool, { lock, stale, update }, onLost) {
   const { lockSync } = require('proper-lockfile');
   // It renews the lock with synchronous file operations.
   let release = lockSync(directory, {
-    lockfilePath: path.join(directory, LOCK),
+    lockfilePath,
     realpath: false,
-    stale,
+    stale: 3 * update,
     update,
     onCompromised: error => {
       if (spool.isPresent()) release = renewLock(spool, update, onLost);

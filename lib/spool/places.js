@@ -50,22 +50,14 @@ function inFirstPlace(places, create) {
  */
 function makeDirectory(place, inThread) {
   const name = spoolName();
-  const directory = inThread ? makeWithTmp(place, name) : path.join(fs.realpathSync(place), name);
-  if (!inThread) fs.mkdirSync(directory, { mode: 0o700 });
+  const tmpdir = fs.realpathSync(place);
+  const directory = path.join(tmpdir, name);
+  // Not on a main thread: loading `tmp` adds an 'exit' listener to `process`, the application's there.
+  if (inThread) require('tmp').dirSync({ tmpdir, name, mode: 0o700, keep: true });
+  else fs.mkdirSync(directory, { mode: 0o700 });
   // Whatever the umask is: a directory that this process may not use stays behind.
   fs.chmodSync(directory, 0o700);
   return directory;
-}
-
-/**
- * Not on a main thread: loading `tmp` adds an 'exit' listener to `process`, which is the application's there.
- *
- * @param {string} place
- * @param {string} name
- * @returns {string} absolute path of a new directory
- */
-function makeWithTmp(place, name) {
-  return require('tmp').dirSync({ tmpdir: place, name, mode: 0o700, keep: true }).name;
 }
 
 module.exports = { placesFor, inFirstPlace, makeDirectory };

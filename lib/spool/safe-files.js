@@ -47,81 +47,50 @@ function isOthers(directory) {
 }
 
 /**
- * @param {string} file
- * @param {number} [maxBytes] a larger file is not read; nor is one of more than 1 GiB
- * @returns {Buffer}
- * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if it
- *   is too large
+ * @typedef {object} Part of a file
+ * @property {number} [from] position of the first byte, default 0
+ * @property {number} [to] position after the last one, default the end of the file
+ * @property {number} [maxBytes] if it is larger, it is not read; nor is one of more than 1 GiB
  */
-function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
-  return runThrough(readInSteps(file, maxBytes));
-}
 
 /**
  * @param {string} file
- * @param {number} from position of the first byte
- * @param {number} to position after the last one
- * @returns {Buffer} in an ArrayBuffer of its own; shorter if the file is
- * @throws {NodeJS.ErrnoException} as readRegularFile()
+ * @param {Part} [part]
+ * @returns {Buffer} in an ArrayBuffer of its own; shorter than the part if the file is
+ * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if the
+ *   part is too large
  */
-function readRange(file, from, to) {
-  const { descriptor, size } = openRegularFile(file);
-  try {
-    return runThrough(readFully(descriptor, from, Math.max(Math.min(to, size) - from, 0)));
-  } finally {
-    fs.closeSync(descriptor);
-  }
+function readRegularFile(file, part) {
+  return runThrough(readInSteps(file, part));
 }
 
 /**
  * The same for an event loop that must not be held.
  *
  * @param {string} file
- * @param {number} [maxBytes]
+ * @param {Part} [part]
  * @returns {Generator<void, Buffer>}
  */
-function* readInSteps(file, maxBytes = MAX_FILE_BYTES) {
-  const { descriptor, size } = openRegularFile(file);
-  try {
-    if (size <= Math.min(maxBytes, MAX_FILE_BYTES)) return yield* readFully(descriptor, 0, size);
-    throw systemError('EFBIG', `${size} bytes, at most ${maxBytes} expected, read '${file}'`);
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-/**
- * @param {string} file
- * @returns {{descriptor: number, size: number}}
- */
-function openRegularFile(file) {
+function* readInSteps(file, { from = 0, to = Infinity, maxBytes = MAX_FILE_BYTES } = {}) {
   const descriptor = fs.openSync(file, OPEN_TO_READ);
   try {
     const stat = fs.fstatSync(descriptor);
     if (!stat.isFile()) throw systemError('EINVAL', `not a regular file, open '${file}'`);
-    return { descriptor, size: stat.size };
-  } catch (error) {
+    const size = Math.max(Math.min(to, stat.size) - from, 0);
+    if (size > Math.min(maxBytes, MAX_FILE_BYTES))
+      throw systemError('EFBIG', `${size} bytes, at most ${maxBytes} expected, read '${file}'`);
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let end = 0;
+    while (end < size) {
+      const count = fs.readSync(descriptor, bytes, end, Math.min(size - end, STEP_BYTES), from + end);
+      if (count === 0) break;
+      end += count;
+      yield;
+    }
+    return bytes.subarray(0, end);
+  } finally {
     fs.closeSync(descriptor);
-    throw error;
   }
-}
-
-/**
- * @param {number} descriptor
- * @param {number} from position of the first byte
- * @param {number} size
- * @returns {Generator<void, Buffer>} shorter if the file was
- */
-function* readFully(descriptor, from, size) {
-  const bytes = Buffer.allocUnsafeSlow(size);
-  let end = 0;
-  while (end < size) {
-    const count = fs.readSync(descriptor, bytes, end, Math.min(size - end, STEP_BYTES), from + end);
-    if (count === 0) return bytes.subarray(0, end);
-    end += count;
-    yield;
-  }
-  return bytes;
 }
 
 /**
@@ -256,7 +225,6 @@ module.exports = {
   readInSteps,
   createInSteps,
   writeAll,
-  readRange,
   removeEntry,
   touch,
   unlessMissing,

@@ -1,45 +1,63 @@
 'use strict';
 
 // Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit
-// handler uses removeSync() only. The directory of snapshot files: creates, locks and removes it. Only the
-// search for abandoned directories, which nothing waits for, is asynchronous.
+// handler uses removeSync() only. The directory of snapshot files: creates, locks and removes it, reads and
+// writes its files. File operations are synchronous and short, because a saturated libuv pool would delay
+// asynchronous ones, and the renewal of the lock, by seconds. Only the search for abandoned directories is
+// asynchronous: nothing waits for it.
 
 const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 
-const { isSpoolDirectoryName } = require('./file-names');
-const { SpoolFiles } = require('./spool-files');
-const { sweep, removeDirectory } = require('./sweep');
+const { isSpoolDirectoryName, partsOf } = require('./file-names');
+const { LOCK, sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
 const { hold } = require('./lock');
-const { isOurs, ifReadable, isTransient, codeOf } = require('./safe-files');
+const {
+  isOurs,
+  readRegularFile,
+  createInSteps,
+  removeEntry,
+  touch,
+  unlessMissing,
+  ifReadable,
+  isTransient,
+  systemError,
+  codeOf,
+} = require('./safe-files');
 const { unref } = require('../event-loop/timers');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
 
 const HOUR_MILLISECONDS = 3_600_000;
 
+// How many files of a worker are read: only the last ones, because columns replace earlier ones. A worker
+// that is not compromised leaves two or three.
+const MAX_FILES_OF_WORKER = 8;
+
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory in which to create the spool; tried first
  * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is
  *   continued with all its files. If that fails, a new one is created
- * @property {() => number} [now] milliseconds since the epoch, for the sweep
  * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory
  *   is gone. Open another spool and close this one
  * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread,
  *   because on it proper-lockfile hooks the application's signals); else a timer renews a lock of its own
  * @property {string[]} [fallbacks] directories to try after `directory`
- * @property {number} [stale] milliseconds after which a lock that was not renewed is stale (at least 2000)
- * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
+ * @property {number} [update] milliseconds between two renewals of the lock (at least 1000 with `lock`)
  */
+
+/** @typedef {Required<Pick<OpenOptions, 'onLost' | 'lock' | 'update'>>} Terms */
 
 /**
  * A directory for the snapshot files of one primary: mode 0700, with a lock in it, removed on `close`. Its
  * timers do not keep the process alive.
  */
-class Spool extends SpoolFiles {
+class Spool {
+  #device;
+  #inode;
   #onLost;
   /** @type {(() => void) | undefined} */
   #release;
@@ -47,21 +65,18 @@ class Spool extends SpoolFiles {
   #hourly = undefined;
 
   /**
-   * Absolute paths of the directories of dead primaries that were removed in the background. Never rejects.
-   *
-   * @type {Promise<string[]>}
-   */
-  swept = Promise.resolve([]);
-
-  /**
    * Use `Spool.open`.
    *
    * @param {string} directory absolute
-   * @param {(reason: string) => void} onLost
+   * @param {Terms} terms
    */
-  constructor(directory, onLost) {
-    super(directory);
-    this.#onLost = onLost;
+  constructor(directory, terms) {
+    const { dev, ino } = fs.lstatSync(directory);
+    this.directory = directory;
+    this.#device = dev;
+    this.#inode = ino;
+    this.#onLost = terms.onLost;
+    this.#release = hold(this, terms, reason => this.#lose(reason));
   }
 
   /**
@@ -77,17 +92,15 @@ class Spool extends SpoolFiles {
   static async open({
     directory,
     adopt,
-    now = Date.now,
     onLost = () => {},
     lock = !isMainThread,
     fallbacks,
-    stale = 30_000,
     update = 10_000,
   } = {}) {
     const places = placesFor(directory, fallbacks);
-    const terms = { now, onLost, lock, stale, update };
+    const terms = { onLost, lock, update };
     const spool = Spool.#adopt(adopt, terms) ?? inFirstPlace(places, place => Spool.#createIn(place, terms));
-    spool.#keepOrder(places, now);
+    spool.#keepOrder(places);
     return spool;
   }
 
@@ -100,16 +113,11 @@ class Spool extends SpoolFiles {
    */
   static removeSync(directory) {
     try {
-      const isSpool = isSpoolDirectoryName(path.basename(directory)) && isOurs(fs.lstatSync(directory));
-      if (isSpool) removeDirectory(directory);
+      if (isOwnSpool(directory)) removeDirectory(directory);
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, textOf(error));
     }
   }
-
-  /**
-   * @typedef {Required<Pick<OpenOptions, 'now' | 'onLost' | 'lock' | 'stale' | 'update'>>} Terms
-   */
 
   /**
    * @param {string | undefined} directory
@@ -119,17 +127,13 @@ class Spool extends SpoolFiles {
   static #adopt(directory, terms) {
     if (directory === undefined) return undefined;
     try {
-      const spool = new Spool(directory, terms.onLost);
-      if (!spool.isPresent() || !isSpoolDirectoryName(path.basename(directory))) {
-        throw new Error('not a spool of this user');
-      }
-      spool.#hold(terms);
-      return spool;
+      if (isOwnSpool(directory)) return new Spool(directory, terms);
+      debug('%s is not a spool of this user', directory);
     } catch (error) {
       if (isTransient(error)) throw error;
       debug('cannot adopt %s: %s', directory, textOf(error));
-      return undefined;
     }
+    return undefined;
   }
 
   /**
@@ -140,9 +144,7 @@ class Spool extends SpoolFiles {
   static #createIn(place, terms) {
     const directory = makeDirectory(place, terms.lock);
     try {
-      const spool = new Spool(directory, terms.onLost);
-      spool.#hold(terms);
-      return spool;
+      return new Spool(directory, terms);
     } catch (error) {
       Spool.removeSync(directory);
       throw error;
@@ -158,7 +160,7 @@ class Spool extends SpoolFiles {
    */
   async close({ remove = true } = {}) {
     this.#releaseLock();
-    if (remove && ifReadable(() => this.isAt(this.directory))) Spool.removeSync(this.directory);
+    if (remove && this.isPresent()) Spool.removeSync(this.directory);
   }
 
   /**
@@ -167,20 +169,14 @@ class Spool extends SpoolFiles {
    * in temporary directories that have not changed for days.
    *
    * @param {string[]} places
-   * @param {() => number} now
    */
-  #keepOrder(places, now) {
-    this.swept = sweep(places, this.directory, now);
-    this.#hourly = setInterval(() => {
-      this.freshen();
-      void sweep(places, this.directory, now);
-    }, HOUR_MILLISECONDS);
-    unref(this.#hourly);
-  }
-
-  /** @param {Terms} terms */
-  #hold(terms) {
-    this.#release = hold(this, terms, reason => this.#lose(reason));
+  #keepOrder(places) {
+    void sweep(places, this.directory);
+    const renew = () => {
+      for (const name of ifReadable(() => this.#names()) ?? []) if (name !== LOCK) this.touch(name);
+      void sweep(places, this.directory);
+    };
+    this.#hourly = unref(setInterval(renew, HOUR_MILLISECONDS));
   }
 
   #releaseLock() {
@@ -204,6 +200,170 @@ class Spool extends SpoolFiles {
       debug('onLost threw: %s', textOf(error)); // this runs in a timer of the lock, where it would be uncaught
     }
   }
+
+  /**
+   * Whether the directory still exists, is the one that was created, and belongs to this user.
+   *
+   * @returns {boolean} true if that cannot be found out at the moment
+   */
+  isPresent() {
+    return ifReadable(() => this.#isThere()) ?? true;
+  }
+
+  /**
+   * @returns {boolean}
+   * @throws {NodeJS.ErrnoException} if that cannot be found out at the moment: the disk has an error, for
+   *   example
+   */
+  #isThere() {
+    try {
+      const stat = fs.lstatSync(this.directory);
+      return isOurs(stat) && stat.dev === this.#device && stat.ino === this.#inode;
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      return false;
+    }
+  }
+
+  /**
+   * @returns {string[]} empty if the directory is gone
+   * @throws {NodeJS.ErrnoException} if it cannot be read at the moment
+   */
+  #names() {
+    return this.#isThere() ? (unlessMissing(() => fs.readdirSync(this.directory)) ?? []) : [];
+  }
+
+  /** @returns {number[]} ids of the workers that have files here */
+  workers() {
+    return [...new Set(this.#names().flatMap(name => partsOf(name)?.workerId ?? []))];
+  }
+
+  /**
+   * Names of the last columns that a worker has written and that still exist, those that nobody asked for
+   * last. Empty if the directory is gone.
+   *
+   * @param {number} workerId
+   * @returns {string[]}
+   */
+  columnsOfWorker(workerId) {
+    return this.#names()
+      .flatMap(name => {
+        const parts = partsOf(name);
+        return parts?.workerId === workerId && parts.requestId >= 0 ? { name, ...parts } : [];
+      })
+      .sort((a, b) => (a.requestId || Infinity) - (b.requestId || Infinity) || 0)
+      .slice(-MAX_FILES_OF_WORKER)
+      .map(({ name }) => name);
+  }
+
+  /**
+   * A file's bytes, or a part of them, from the first byte of an ArrayBuffer of their own. Typed arrays of
+   * 8-byte elements can view them.
+   *
+   * @param {string} name bare file name
+   * @param {import('./safe-files').Part} [part]
+   * @returns {Buffer}
+   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a
+   *   regular file, EFBIG if it is too long
+   */
+  read(name, part) {
+    return readRegularFile(this.#pathOf(name), part);
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @returns {Buffer | undefined} as `read`; undefined if there is no such file
+   */
+  readIfPresent(name) {
+    return unlessMissing(() => this.read(name));
+  }
+
+  /**
+   * Removes a file, or an empty directory of that name. Never throws: what cannot be removed stays.
+   *
+   * @param {string} name bare file name
+   */
+  discard(name) {
+    try {
+      removeEntry(this.#pathOf(name));
+    } catch (error) {
+      debug('%s cannot be removed: %s', name, textOf(error));
+    }
+  }
+
+  /**
+   * Removes all files of a worker, its logs included. Never throws: what stays goes with the directory.
+   *
+   * @param {number} workerId
+   */
+  unlinkAllOf(workerId) {
+    const names = ifReadable(() => this.#names()) ?? [];
+    for (const name of names) if (partsOf(name)?.workerId === workerId) this.discard(name);
+  }
+
+  /**
+   * Creates a file, in steps.
+   *
+   * @param {string} name bare file name
+   * @param {Uint8Array} bytes
+   * @returns {Generator<void, void>}
+   * @throws {NodeJS.ErrnoException} nothing is left of the file then
+   */
+  *create(name, bytes) {
+    yield* createInSteps(this.#pathOf(name), bytes);
+  }
+
+  /**
+   * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The
+   * file is not synced to disk: it must outlive a thread, not the machine.
+   *
+   * @param {string} name bare file name
+   * @param {Uint8Array} bytes
+   * @throws {NodeJS.ErrnoException} the old content is unchanged then
+   */
+  writeAtomically(name, bytes) {
+    const file = this.#pathOf(name);
+    const unfinished = `${file}.tmp`;
+    // An earlier thread may have left it incomplete.
+    unlessMissing(() => fs.unlinkSync(unfinished));
+    try {
+      fs.writeFileSync(unfinished, bytes, { flag: 'wx', mode: 0o600 });
+      fs.renameSync(unfinished, file);
+    } catch (error) {
+      ifReadable(() => fs.unlinkSync(unfinished));
+      throw error;
+    }
+  }
+
+  /**
+   * Renews the time of a file. Never throws.
+   *
+   * @param {string} name bare file name
+   */
+  touch(name) {
+    ifReadable(() => touch(this.#pathOf(name)));
+  }
+
+  /**
+   * @param {string} name
+   * @returns {string}
+   */
+  #pathOf(name) {
+    if (name === '' || name === '.' || name === '..' || path.basename(name) !== name) {
+      throw systemError('EINVAL', `not a bare file name: '${name}'`);
+    }
+    // A link may have replaced it, and lead to a directory of somebody else.
+    if (!this.#isThere()) throw systemError('ENOENT', `the snapshot directory is gone, '${this.directory}'`);
+    return path.join(this.directory, name);
+  }
+}
+
+/**
+ * @param {string} directory
+ * @returns {boolean} whether it is a directory of this user with the name of a spool
+ */
+function isOwnSpool(directory) {
+  return isSpoolDirectoryName(path.basename(directory)) && isOurs(fs.lstatSync(directory));
 }
 
 module.exports = { Spool };

@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { spoolName, isSpoolDirectoryName, workerIdOfFile } = require('./file-names');
+const { spoolName, isSpoolDirectoryName, partsOf } = require('./file-names');
 const { isOurs, removeEntry } = require('./safe-files');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -39,7 +39,7 @@ const SWEEP_AGE_MS = 60_000;
  * @returns {boolean}
  */
 function isSpoolName(name) {
-  return NAMES.has(name) || workerIdOfFile(name) !== undefined;
+  return NAMES.has(name) || partsOf(name) !== undefined;
 }
 
 /**
@@ -47,14 +47,13 @@ function isSpoolName(name) {
  * removed. Synchronous, so the end of the process cannot interrupt it.
  *
  * @param {string} directory
- * @returns {boolean} whether the directory itself was removed
  * @throws {Error} if an entry cannot be removed: a later sweep tries again
  */
 function removeDirectory(directory) {
   const names = fs.readdirSync(directory);
   if (!names.every(isSpoolName)) {
     removeEntries(directory, names.filter(isSpoolName));
-    return false;
+    return;
   }
   // Renamed first: a worker that has its name can no longer add a file, and only one of two processes that
   // remove the same directory succeeds.
@@ -63,7 +62,6 @@ function removeDirectory(directory) {
   removeEntries(aside, names);
   try {
     fs.rmdirSync(aside);
-    return true;
   } catch (error) {
     fs.renameSync(aside, directory);
     throw error;
@@ -86,24 +84,19 @@ function removeEntries(directory, names) {
 
 /**
  * Removes the directories of killed primaries: those that belong to this user, have a spool's name, and have
- * not changed for a minute.
+ * not changed for a minute. Never rejects.
  *
  * @param {string[]} places
  * @param {string} except our own directory
- * @param {() => number} now
- * @returns {Promise<string[]>} absolute paths of the removed directories
  */
-async function sweep(places, except, now) {
-  const removed = [];
+async function sweep(places, except) {
   for (const directory of await candidatesIn(places)) {
     try {
-      if (directory === except || !(await isAbandoned(directory, now() - SWEEP_AGE_MS))) continue;
-      if (removeDirectory(directory)) removed.push(directory);
+      if (directory !== except && (await isAbandoned(directory))) removeDirectory(directory);
     } catch (error) {
       debug('cannot sweep %s: %s', directory, textOf(error));
     }
   }
-  return removed;
 }
 
 /**
@@ -127,15 +120,15 @@ async function candidatesIn(places) {
 }
 
 /**
- * Whether a directory is this user's, and neither it nor anything directly in it has changed since a given
- * time. Does not follow links.
+ * Whether a directory is this user's, and neither it nor anything directly in it has changed for a minute.
+ * Does not follow links.
  *
  * @param {string} directory
- * @param {number} since milliseconds since the epoch
  * @returns {Promise<boolean>}
  */
-async function isAbandoned(directory, since) {
+async function isAbandoned(directory) {
   if (!isOurs(await lstat(directory))) return false;
+  const since = Date.now() - SWEEP_AGE_MS;
   for (const name of ['.', ...(await readdir(directory))]) {
     const { mtimeMs } = await lstat(path.join(directory, name));
     if (mtimeMs >= since) return false;

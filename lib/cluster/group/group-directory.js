@@ -10,7 +10,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { socketName, leaderName, leaderOf, idOfSocket } = require('./group-names');
 const { isOurs, ifReadable, touch } = require('../../spool/safe-files');
-const { isSpoolDirectoryName, workerIdOfFile } = require('../../spool/file-names');
+const { isSpoolDirectoryName, partsOf } = require('../../spool/file-names');
 const { removeDirectory } = require('../../spool/sweep');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
@@ -207,7 +207,7 @@ class GroupDirectory {
   idsBefore(before) {
     const spools = this.#before(before).flatMap(generation => this.#spoolsOf(generation));
     const names = spools.flatMap(spool => fs.readdirSync(spool));
-    return [...new Set(names.flatMap(name => workerIdOfFile(name) ?? []))];
+    return [...new Set(names.flatMap(name => partsOf(name)?.workerId ?? []))];
   }
 
   /** @param {number} generation */

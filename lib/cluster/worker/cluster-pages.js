@@ -169,7 +169,7 @@ class ClusterPages {
     const directory = this.#directory;
     try {
       checkDirectory(directory);
-      const steps = readInSteps(path.join(directory, file), MAX_PAGE_BYTES);
+      const steps = readInSteps(path.join(directory, file), { maxBytes: MAX_PAGE_BYTES });
       const content = await runInSlices(steps, undefined, slice => timedSection('worker:page', slice));
       if (content.length === bytes) return content;
       throw new Error(`${content.length} bytes instead of ${bytes}`);
