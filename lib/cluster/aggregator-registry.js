@@ -3,7 +3,7 @@
 // Runs in workers and in the primary, on their event loops. The public class AggregatorRegistry.
 
 const { Registry } = require('../registry/registry');
-const { DEFAULT_LABELS, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { checkLabelSet } = require('../metric/label-sets');
@@ -170,16 +170,6 @@ class AggregatorRegistry extends Registry {
    */
   clusterState() {
     return (groupOfProcess() ?? primaryOfProcess())?.state();
-  }
-
-  get [ALLOWS_EXEMPLARS]() {
-    return super[ALLOWS_EXEMPLARS];
-  }
-
-  /** Passed on to the registries that have joined, whose metrics an endpoint shows. */
-  set [ALLOWS_EXEMPLARS](allows) {
-    super[ALLOWS_EXEMPLARS] = allows;
-    for (const registry of registries) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
   /** Why an endpoint has nothing to show. */

@@ -103,14 +103,6 @@ function contentTypesOf(names) {
   return [...new Set(list.map(name => formatOf(name).contentType))];
 }
 
-/**
- * @param {readonly string[] | undefined} contentTypes
- * @returns {boolean} whether one of them has exemplars
- */
-function haveExemplars(contentTypes = []) {
-  return contentTypes.some(contentType => formatOf(contentType).hasExemplars);
-}
-
 module.exports = {
   FORMATS,
   TEXT,
@@ -119,5 +111,4 @@ module.exports = {
   formatOf,
   isSupported,
   contentTypesOf,
-  haveExemplars,
 };

@@ -7,10 +7,11 @@ const { inspect } = require('node:util');
 const { unref } = require('../event-loop/timers');
 
 const { checkOptionNames } = require('../options/option-names');
-const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS, hasNativeHistograms } = require('../registry/metric-view');
+const { PAGES, CONTENT_TYPES, hasNativeHistograms } = require('../registry/metric-view');
+const { offeredTypes } = require('../registry/registry');
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
-const { PROTOBUF, formatOf, contentTypesOf, haveExemplars } = require('../exposition/formats');
+const { PROTOBUF, formatOf } = require('../exposition/formats');
 const { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
@@ -88,11 +89,10 @@ class MetricsEndpoint {
     }
     this.#registry = registry;
     this.#selfMetrics = selfMetrics ?? true;
-    this.#contentTypes = formats == null ? undefined : contentTypesOf(formats);
+    this.#contentTypes = formats == null ? undefined : offeredTypes(formats);
     this.#onError = onError ?? warn;
     // Without onError, the warning of the process whose hook has failed is enough.
     this.#hooks = onError == null ? undefined : new Map();
-    if (haveExemplars(this.#contentTypes) && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
   }
 
   /**

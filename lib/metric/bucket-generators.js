@@ -1,9 +1,8 @@
 'use strict';
 
 const { inspect } = require('util');
-const { explainedError } = require('../options/explained-error');
 const { warnOfCall } = require('../options/warnings');
-const { invalidOption, withCode } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 
 // What an array can have. Memory ends before that.
 const MAX_COUNT = 2 ** 32;
@@ -53,7 +52,7 @@ function isCount(generator, count) {
   if (Number.isInteger(Number(count)) && count < MAX_COUNT) return true;
   if (typeof count === 'number') {
     const more = `: the count of buckets must be a whole number: ${inspect(count)}`;
-    throw withCode('INVALID_OPTION', explainedError(RangeError, 'Invalid array length', more));
+    throw codedError('INVALID_OPTION', RangeError, 'Invalid array length', more);
   }
   warnOfCall(generator, 'one bucket, because its third argument is not their count', count);
   return false;

@@ -5,10 +5,11 @@
 const { format } = require('util');
 const { Registry } = require('../registry/registry');
 const { withAdvice } = require('../registry/metric-definition');
-const { VIEW, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { VIEW } = require('../registry/metric-view');
+const { processState } = require('../registry/process-state');
 const { debug } = require('../options/debug-log');
 const { adviseOnce, warnOfCall } = require('../options/warnings');
-const { explainedError, printed } = require('../options/explained-error');
+const { printed } = require('../options/thrown');
 const { kindOf, kindOfType, samplesOf, isLasting } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
@@ -17,7 +18,7 @@ const { EXPIRING, scrapeStarts, runHook } = require('../series/hook-recordings')
 const { OPTIONS, applyOptions, maxSeriesOf, maxIdleOf } = require('./metric-options');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
 const { setOwn } = require('../series/label-form');
-const { invalidOption, withCode } = require('../options/coded-error');
+const { codedError, invalidOption } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -297,7 +298,7 @@ function addToRegistries(metric) {
   const isNative = stateOf(metric)?.buckets !== undefined;
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
-    if (enableExemplars && writesText && !isNative && !registry[ALLOWS_EXEMPLARS]) {
+    if (enableExemplars && writesText && !isNative && !processState().allowsExemplars) {
       throw invalidOption('Exemplars are supported only on OpenMetrics registries');
     }
   }
@@ -453,11 +454,8 @@ function isObject(value) {
  * @returns {Error} a TypeError
  */
 function notANumber(value, given = value) {
-  const message = `Value is not a valid number: ${format(value)}`;
-  const error = Object.is(value, given)
-    ? new TypeError(message)
-    : explainedError(TypeError, message, `, got ${printed(given)}`);
-  return withCode('INVALID_VALUE', error);
+  const more = Object.is(value, given) ? '' : `, got ${printed(given)}`;
+  return codedError('INVALID_VALUE', TypeError, `Value is not a valid number: ${format(value)}`, more);
 }
 
 module.exports = {

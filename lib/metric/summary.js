@@ -1,6 +1,5 @@
 'use strict';
 
-const { explainedError } = require('../options/explained-error');
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
@@ -25,7 +24,7 @@ const { curried } = require('./curried');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
-const { invalidLabel, withCode } = require('../options/coded-error');
+const { codedError, invalidLabel } = require('../options/coded-error');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
@@ -273,7 +272,7 @@ function setWindow(summary) {
 /** @param {number} ageBuckets */
 function invalidLength(ageBuckets) {
   const more = `: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${ageBuckets}`;
-  return withCode('INVALID_OPTION', explainedError(RangeError, 'Invalid array length', more));
+  return codedError('INVALID_OPTION', RangeError, 'Invalid array length', more);
 }
 
 /**

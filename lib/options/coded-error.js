@@ -10,29 +10,26 @@ const PREFIX = 'PROM_CLIENT_';
  */
 
 /**
- * Adds a code to an error. It is not enumerable: tests of programs print errors, or compare them with those
- * of prom-client, which have none.
+ * Creates an error with a code, for programs and for people. Programs compare messages, so the message is
+ * exactly prom-client's. People read the stack and `String(error)`, which explain more. The code is not
+ * enumerable: tests of programs print errors, or compare them with those of prom-client, which have none.
  *
- * @param {Code} code
- * @param {Error} error
- * @returns {Error} the same
- */
-function withCode(code, error) {
-  return Object.defineProperty(error, 'code', {
-    value: PREFIX + code,
-    configurable: true,
-    writable: true,
-  });
-}
-
-/**
  * @param {Code} code
  * @param {new (message: string) => Error} Type
  * @param {string} message
+ * @param {string} [more] follows the message where people read it
  * @returns {Error}
  */
-function codedError(code, Type, message) {
-  return withCode(code, new Type(message));
+function codedError(code, Type, message, more = '') {
+  const error = new Type(message);
+  const define = (/** @type {string} */ key, /** @type {unknown} */ value) =>
+    Object.defineProperty(error, key, { value, configurable: true, writable: true });
+  define('code', PREFIX + code);
+  if (more === '') return error;
+  const { name, stack } = new Type(message + more);
+  define('stack', stack);
+  define('toString', () => `${name}: ${message}${more}`);
+  return error;
 }
 
 /**
@@ -62,4 +59,4 @@ function codeNamed(value) {
   return /** @type {Code} */ (value.slice(PREFIX.length));
 }
 
-module.exports = { withCode, codedError, invalidOption, invalidLabel, codeNamed };
+module.exports = { codedError, invalidOption, invalidLabel, codeNamed };

@@ -3,7 +3,7 @@
 // The option maxIdleSeconds of metrics, and of registries.
 
 const { codedError } = require('./coded-error');
-const { printed } = require('./explained-error');
+const { printed } = require('./thrown');
 const { warnOnce } = require('./warnings');
 
 /** A series that is recorded seldom would come and go between scrapes: at most 1 minute is usual. */

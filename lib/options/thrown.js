@@ -1,7 +1,9 @@
 'use strict';
 
-// Texts from elsewhere. What an application's code throws may be anything: `undefined`, a text, an object
-// whose properties throw.
+// Texts from elsewhere. What an application's code throws or passes may be anything: `undefined`, a text, an
+// object whose properties throw.
+
+const { inspect } = require('util');
 
 const MAX_TEXT_LENGTH = 1000;
 const MAX_STORED_LENGTH = 200;
@@ -32,6 +34,18 @@ function asError(thrown) {
 }
 
 /**
+ * @param {unknown} value of the program
+ * @returns {string} one short line
+ */
+function printed(value) {
+  try {
+    return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 });
+  } catch {
+    return 'a value that cannot be printed';
+  }
+}
+
+/**
  * The beginning of a text that another process has sent, to be stored. It is a copy, because a slice of a
  * string keeps the whole string in memory.
  *
@@ -43,4 +57,4 @@ function beginningOf(text, length = MAX_STORED_LENGTH) {
   return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
 }
 
-module.exports = { textOf, asError, beginningOf };
+module.exports = { textOf, asError, printed, beginningOf };

@@ -3,7 +3,7 @@
 // Process warnings about options and calls that have no effect, or not the intended one.
 
 const { isProduction } = require('./environment');
-const { printed } = require('./explained-error');
+const { printed } = require('./thrown');
 
 const CODE = 'PROM_CLIENT_CLUSTER_OPTIONS';
 const CODE_OF_CALLS = 'PROM_CLIENT_CLUSTER_CALLS';

@@ -3,8 +3,7 @@
 // Checks of a registry: that what it gets is a metric, and that each name belongs to only one metric.
 
 const { inspect } = require('util');
-const { explainedError } = require('../options/explained-error');
-const { codedError, withCode } = require('../options/coded-error');
+const { codedError } = require('../options/coded-error');
 
 const ONE_LINE = { compact: true, breakLength: Infinity };
 
@@ -39,11 +38,8 @@ function isMetric(value) {
 
 /** @param {string} name */
 function nameTaken(name) {
-  return codedError(
-    'ALREADY_REGISTERED',
-    Error,
-    `A metric with the name ${name} has already been registered.`,
-  );
+  const message = `A metric with the name ${name} has already been registered.`;
+  return codedError('ALREADY_REGISTERED', Error, message);
 }
 
 /**
@@ -52,9 +48,8 @@ function nameTaken(name) {
  * @returns {any} the same or, if it is about a name that is taken, one that also says what to do
  */
 function withAdvice(error, advice) {
-  const text = /^A metric with the name .* has already been registered\.$/s.exec(error?.message)?.[0];
-  if (text === undefined) return error;
-  return withCode('ALREADY_REGISTERED', explainedError(Error, text, ` ${advice}`));
+  if (!/ has already been registered\.$/.test(error?.message)) return error;
+  return codedError('ALREADY_REGISTERED', Error, error.message, ` ${advice}`);
 }
 
 module.exports = { isMetric, differenceOf, nameTaken, withAdvice };

@@ -20,12 +20,6 @@ const PAGES = Symbol.for('prom-client-cluster.pages.v1');
 const CONTENT_TYPES = Symbol.for('prom-client-cluster.content-types.v1');
 
 /**
- * Property of a registry: whether its metrics may have exemplars although it writes Prometheus text, because
- * endpoints also serve its page as OpenMetrics.
- */
-const ALLOWS_EXEMPLARS = Symbol.for('prom-client-cluster.allows-exemplars.v1');
-
-/**
  * Property of a registry: the option `maxIdleSeconds` of metrics that have none; undefined if it was not set.
  */
 const MAX_IDLE_SECONDS = Symbol.for('prom-client-cluster.max-idle-seconds.v1');
@@ -89,7 +83,6 @@ module.exports = {
   DEFAULT_LABELS,
   PAGES,
   CONTENT_TYPES,
-  ALLOWS_EXEMPLARS,
   MAX_IDLE_SECONDS,
   REMOVED,
   OBSERVER,

@@ -1,7 +1,7 @@
 'use strict';
 
-const { withCode } = require('../options/coded-error');
-const { explainedError, printed } = require('../options/explained-error');
+const { codedError } = require('../options/coded-error');
+const { printed } = require('../options/thrown');
 
 // https://prometheus.io/docs/concepts/data_model/#metric-names-and-labels
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -29,7 +29,7 @@ function isValidLabelName(name) {
  */
 function checkMetricName(name) {
   if (isValidMetricName(name)) return;
-  throw withCode('INVALID_NAME', nameError('Invalid metric name', name, 'letters, digits, _ and :'));
+  throw codedError('INVALID_NAME', Error, 'Invalid metric name', adviceOn(name, 'letters, digits, _ and :'));
 }
 
 /**
@@ -39,17 +39,16 @@ function checkMetricName(name) {
 function checkLabelNamesAreValid(names) {
   for (const name of names) {
     if (isValidLabelName(name)) continue;
-    throw withCode('INVALID_LABEL', nameError('Invalid label name', name, 'letters, digits and _'));
+    throw codedError('INVALID_LABEL', Error, 'Invalid label name', adviceOn(name, 'letters, digits and _'));
   }
 }
 
 /**
- * @param {string} message prom-client's
  * @param {unknown} name
  * @param {string} allowed
  */
-function nameError(message, name, allowed) {
-  return explainedError(Error, message, `: ${printed(name)}. Use ${allowed}, and no digit first`);
+function adviceOn(name, allowed) {
+  return `: ${printed(name)}. Use ${allowed}, and no digit first`;
 }
 
 module.exports = { isValidMetricName, isValidLabelName, checkMetricName, checkLabelNamesAreValid };

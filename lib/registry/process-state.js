@@ -14,6 +14,8 @@ const KEY = Symbol.for('prom-client-cluster.state.v1');
  * @property {import('../threads/worker-registry').SharedThreads} [threads]
  * @property {string} [threadId] the latest id of this thread, see lib/threads/thread-link.js
  * @property {Map<string, any>} [registries] those of Registry.shared(), by name
+ * @property {boolean} [allowsExemplars] whether registries that write Prometheus text may have metrics with
+ *   exemplars, because formats with exemplars were set for an endpoint or registry
  * @property {boolean} hasWarned whether other clients in this process were reported
  */
 
@@ -32,8 +34,9 @@ function processState() {
 /** @returns {ProcessState} the same, to be changed */
 function ownProcessState() {
   const none = { primary: undefined, worker: undefined, group: undefined, threads: undefined };
+  const others = { threadId: undefined, registries: undefined, allowsExemplars: false };
   // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
-  const value = Object.seal({ ...NONE, ...none, threadId: undefined, registries: undefined });
+  const value = Object.seal({ ...NONE, ...none, ...others });
   if (!(KEY in globalThis)) Object.defineProperty(globalThis, KEY, { value, configurable: true });
   return /** @type {ProcessState} */ (processState());
 }

@@ -7,7 +7,6 @@ const {
   formatOf,
   isSupported,
   contentTypesOf,
-  haveExemplars,
 } = require('../exposition/formats');
 const { compress } = require('../exposition/gzip');
 const { scrapeText, scrapePages, scrapeOne, joinFamilies } = require('./scrape');
@@ -15,7 +14,6 @@ const {
   DEFAULT_LABELS,
   PAGES,
   CONTENT_TYPES,
-  ALLOWS_EXEMPLARS,
   MAX_IDLE_SECONDS,
   REMOVED,
   OBSERVER,
@@ -54,7 +52,6 @@ const STATE = Symbol('state');
  * @property {Record<string, unknown>} defaultLabels
  * @property {string} contentType
  * @property {string[]} [contentTypes] in which endpoints serve the page, if not in that one only
- * @property {boolean} allowsExemplars although the content type is that of Prometheus text
  * @property {number} [maxIdleSeconds] of metrics that do not have this option
  */
 
@@ -69,7 +66,7 @@ class Registry {
   constructor(contentType = TEXT.contentType) {
     if (!isSupported(contentType)) throw invalidOption(`Content type ${contentType} is unsupported`);
     /** @type {State} */
-    const state = { metrics: new Map(), defaultLabels: {}, contentType, allowsExemplars: false };
+    const state = { metrics: new Map(), defaultLabels: {}, contentType };
     Object.defineProperty(this, STATE, { value: state, configurable: true });
   }
 
@@ -262,16 +259,14 @@ class Registry {
 
   /**
    * Sets the formats in which endpoints serve this registry: the request's Accept header chooses one of them,
-   * or else the first is used. With `openmetrics` or `protobuf`, metrics that are registered from now on may
-   * have exemplars, whatever `contentType` is. The format of metrics() stays.
+   * or else the first is used. With `openmetrics` or `protobuf`, metrics that this process creates from now on
+   * may have exemplars, whatever `contentType` is. The format of metrics() stays.
    *
    * @param {readonly string[]} formats of `text`, `openmetrics` and `protobuf`
    * @throws {TypeError} if it is another value
    */
   setFormats(formats) {
-    const contentTypes = contentTypesOf(formats);
-    ownStateOf(this).contentTypes = contentTypes;
-    if (haveExemplars(contentTypes)) this[ALLOWS_EXEMPLARS] = true;
+    ownStateOf(this).contentTypes = offeredTypes(formats);
   }
 
   /**
@@ -370,15 +365,6 @@ class Registry {
     return stateOf(this).contentTypes;
   }
 
-  /** For metrics with exemplars; set by setFormats(), and by an endpoint that also serves OpenMetrics. */
-  get [ALLOWS_EXEMPLARS]() {
-    return stateOf(this).allowsExemplars;
-  }
-
-  set [ALLOWS_EXEMPLARS](allows) {
-    ownStateOf(this).allowsExemplars = allows;
-  }
-
   /** For metrics that do not have this option. */
   get [MAX_IDLE_SECONDS]() {
     return stateOf(this).maxIdleSeconds;
@@ -419,6 +405,20 @@ function ownStateOf(registry) {
   return stateOf(registry);
 }
 
+/**
+ * The content types of formats in which endpoints serve a page. If one of them has exemplars, metrics of this
+ * process may have some, whatever their registries write.
+ *
+ * @param {unknown} formats
+ * @returns {string[]}
+ * @throws {TypeError} if it is not a list of names, or is empty
+ */
+function offeredTypes(formats) {
+  const contentTypes = contentTypesOf(formats);
+  if (contentTypes.some(each => formatOf(each).hasExemplars)) ownProcessState().allowsExemplars = true;
+  return contentTypes;
+}
+
 /** @param {any} metric that may have observers and timers to stop; undefined if there was none */
 function dropped(metric) {
   metric?.[REMOVED]?.();
@@ -451,4 +451,4 @@ Registry.PROMETHEUS_CONTENT_TYPE = TEXT.contentType;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS.contentType;
 Registry.PROMETHEUS_PROTOBUF_CONTENT_TYPE = PROTOBUF.contentType;
 
-module.exports = { Registry };
+module.exports = { Registry, offeredTypes };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { withCode } = require('../options/coded-error');
+const { codedError } = require('../options/coded-error');
 
 /**
  * Property of an error, and of a registry without metrics: why there is nothing to show, in one line that a
@@ -16,8 +16,8 @@ const UNAVAILABLE = Symbol.for('prom-client-cluster.unavailable.v1');
  * @returns {Error}
  */
 function unavailable(message, reason = message, code) {
-  const error = Object.defineProperty(new Error(message), UNAVAILABLE, { value: reason });
-  return code === undefined ? error : withCode(code, error);
+  const error = code === undefined ? new Error(message) : codedError(code, Error, message);
+  return Object.defineProperty(error, UNAVAILABLE, { value: reason });
 }
 
 /**

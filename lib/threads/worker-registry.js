@@ -5,7 +5,6 @@
 const { Registry } = require('../registry/registry');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { PUSH_TARGET } = require('../registry/push-target');
-const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { AggregatorRegistry } = require('../cluster/aggregator-registry');
 const {
   clusterOptions,
@@ -178,16 +177,6 @@ class WorkerRegistry extends Registry {
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
     await release(this, timeout);
-  }
-
-  get [ALLOWS_EXEMPLARS]() {
-    return super[ALLOWS_EXEMPLARS];
-  }
-
-  /** Passed on to the registries that have joined, whose metrics an endpoint shows. */
-  set [ALLOWS_EXEMPLARS](allows) {
-    super[ALLOWS_EXEMPLARS] = allows;
-    for (const registry of /** @type {any} */ (Registry)[JOINED]()) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
   /** Why an endpoint has nothing to show. */

@@ -64,6 +64,34 @@ async function scrape(registry, { headers = {}, query = '', ...options } = {}) {
   };
 }
 
+// The first test, because formats apply to the whole process.
+it('exemplars need a format that has them, of any endpoint, and are shown in such formats only', async () => {
+  const observed = (registry, others = {}) => {
+    const options = { name: 'd_seconds', help: 'h', buckets: [1], enableExemplars: true };
+    const histogram = new Histogram({ ...options, ...others, registers: [registry] });
+    histogram.observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+    return registry;
+  };
+  const registry = new Registry();
+  const native = observed(new Registry(), { nativeHistogramBucketFactor: 2 });
+  for (const formats of [undefined, ['text']]) {
+    metricsHandler(registry, { formats });
+    assert.throws(() => observed(registry), /^TypeError: Exemplars are supported only on OpenMetrics registries$/);
+  }
+  metricsHandler(new Registry(), { formats: BOTH });
+  for (const each of [observed(registry), native, observed(new Registry(OPENMETRICS))]) {
+    const page = async accept => (await scrape(each, { headers: { accept }, formats: ALL })).text;
+    assert.match(await page('text/plain'), /^d_seconds_bucket\{le="1"\} 1$/m);
+    assert.match(
+      await page(PROMETHEUS_2),
+      /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m,
+    );
+    assert.match(await page(FAMILIES), /trace_id/);
+  }
+  assert.doesNotMatch(await registry.metrics(), /trace_id/);
+  assert.match((await scrape(native, { headers: { accept: FAMILIES } })).text, /trace_id/);
+});
+
 describe('formats', () => {
   it('Accept chooses the format', async () => {
     for (const [accept, formats, expected] of [
@@ -289,83 +317,6 @@ describe('formats', () => {
     ];
     await Promise.all([first, ...others]);
     assert.strictEqual(runs, 1);
-  });
-});
-
-describe('exemplars of a registry with formats', () => {
-  const options = registry => ({
-    name: 'd_seconds',
-    help: 'h',
-    buckets: [1],
-    enableExemplars: true,
-    registers: [registry],
-  });
-
-  it('exemplars are stored and shown in OpenMetrics only', async () => {
-    const registry = new Registry();
-    const refused = new TypeError('Exemplars are supported only on OpenMetrics registries');
-    assert.throws(() => new Histogram(options(registry)), refused);
-    metricsHandler(registry, { formats: ['text'] });
-    assert.throws(() => new Histogram(options(registry)), refused);
-    metricsHandler(registry, { formats: BOTH });
-    const histogram = new Histogram(options(registry));
-    histogram.observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
-    const text = await scrape(registry, { formats: BOTH });
-    assert.match(text.text, /^d_seconds_bucket\{le="1"\} 1$/m);
-    assert.strictEqual(text.text, await registry.metrics());
-    const openMetrics = await scrape(registry, { headers: { accept: PROMETHEUS_2 }, formats: BOTH });
-    assert.match(openMetrics.text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
-  });
-
-  it('setFormats() with openmetrics allows them from then on', async () => {
-    const registry = new Registry();
-    registry.setFormats(['text']);
-    assert.throws(() => new Histogram(options(registry)), TypeError);
-    registry.setFormats(BOTH);
-    new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
-    assert.doesNotMatch(await registry.metrics(), /trace_id/);
-    const { text } = await scrape(registry, { headers: { accept: PROMETHEUS_2 } });
-    assert.match(text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
-  });
-
-  it('setFormats() with protobuf allows them, too; a native histogram may have them without', async () => {
-    for (const formats of [['text', 'protobuf'], undefined]) {
-      const registry = new Registry();
-      if (formats !== undefined) registry.setFormats(formats);
-      const native = formats === undefined ? { nativeHistogramBucketFactor: 2 } : {};
-      const histogram = new Histogram({ ...options(registry), ...native });
-      histogram.observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
-      assert.doesNotMatch((await scrape(registry)).text, /trace_id/);
-      assert.match((await scrape(registry, { headers: { accept: FAMILIES } })).text, /trace_id/);
-    }
-  });
-
-  it('a registry of OpenMetrics text is served as Prometheus text without them', async () => {
-    const registry = new Registry(OPENMETRICS);
-    new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
-    const { contentType, text } = await scrape(registry, {
-      headers: { accept: 'text/plain' },
-      formats: BOTH,
-    });
-    assert.strictEqual(contentType, TEXT);
-    assert.match(text, /^d_seconds_bucket\{le="1"\} 1$/m);
-  });
-
-  it('an AggregatorRegistry allows them in the registries that it aggregates', async t => {
-    const [registry, before] = [new Registry(), new Registry()];
-    AggregatorRegistry.setRegistries([registry]);
-    t.after(() => AggregatorRegistry.setRegistries(Registry.globalRegistry));
-    const aggregator = new AggregatorRegistry();
-    t.after(() => aggregator.close());
-    metricsHandler(aggregator, { formats: BOTH });
-    new Histogram(options(registry));
-    assert.throws(() => new Histogram(options(before)), TypeError);
-    AggregatorRegistry.setRegistries([before]);
-    const formatted = new AggregatorRegistry({ formats: BOTH });
-    t.after(() => formatted.close());
-    new Histogram(options(before)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
-    const { text } = await scrape(formatted, { headers: { accept: PROMETHEUS_2 } });
-    assert.match(text, /trace_id="x"/);
   });
 });
 
