@@ -2,8 +2,7 @@
 
 // prom-client/lib/util
 
-const { hashObject } = require('../metric/hash-map');
-const { labelSetOf } = require('../metric/label-sets');
+const { hashObject, labelSetOf } = require('../metric/label-sets');
 const { isObject } = require('../metric/metric');
 
 /**

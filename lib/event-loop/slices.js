@@ -3,12 +3,10 @@
 // Runs long work that is written as a generator, which yields wherever it may pause. In the aggregator's
 // thread it runs without pauses; on a shared event loop it runs in slices.
 
+const { setRealImmediate } = require('./timers');
+
 // The last step of a slice and a young-generation collection take another 0.3 ms: together less than 1 ms.
 const SLICE_MILLISECONDS = 0.5;
-
-// Read when this file is loaded: fake timers in an application's tests would otherwise stop the work for
-// good.
-const nextTurn = immediateOf();
 
 /**
  * @template T
@@ -54,17 +52,7 @@ function milliseconds() {
 
 /** @returns {Promise<void>} fulfilled in the next turn of the event loop */
 function turn() {
-  return new Promise(resolve => nextTurn(resolve));
-}
-
-/** @returns {(callback: (value?: any) => void) => unknown} */
-function immediateOf() {
-  try {
-    return require('timers').setImmediate;
-  } catch {
-    // Not Node.js.
-    return callback => setTimeout(callback, 0);
-  }
+  return new Promise(resolve => setRealImmediate(resolve));
 }
 
 module.exports = { runThrough, runInSlices, turn, milliseconds };

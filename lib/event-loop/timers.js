@@ -5,7 +5,7 @@ const MAX_TIMER = 2 ** 31 - 1;
 
 // Read when this file is loaded: fake timers in an application's tests would otherwise stop what pauses for
 // good.
-const setRealTimeout = timeoutOf();
+const { setTimeout: setRealTimeout, setImmediate: setRealImmediate } = realTimers();
 
 /**
  * Lets the process end before the timer fires. Where an environment replaces timers (jsdom, a polyfill), they
@@ -28,13 +28,20 @@ function pause(milliseconds) {
   return new Promise(resolve => unref(setRealTimeout(resolve, milliseconds)));
 }
 
-/** @returns {(callback: (value?: any) => void, milliseconds: number) => unknown} */
-function timeoutOf() {
+/**
+ * @typedef {object} Timers
+ * @property {(callback: (value?: any) => void, milliseconds: number) => unknown} setTimeout
+ * @property {(callback: (value?: any) => void) => unknown} setImmediate
+ */
+
+/** @returns {Timers} */
+function realTimers() {
   try {
-    return require('timers').setTimeout;
+    return require('timers');
   } catch {
     // Not Node.js.
-    return globalThis.setTimeout;
+    const { setTimeout } = globalThis;
+    return { setTimeout, setImmediate: callback => setTimeout(callback, 0) };
   }
 }
 
@@ -58,4 +65,4 @@ async function settledWithin(promise, milliseconds, { mayEnd = false } = {}) {
   }
 }
 
-module.exports = { MAX_TIMER, setRealTimeout, unref, pause, settledWithin };
+module.exports = { MAX_TIMER, setRealTimeout, setRealImmediate, unref, pause, settledWithin };

@@ -14,12 +14,7 @@ const OPTIONS = { level: 1 };
  * @returns {Promise<Buffer>} gzipped, in the thread pool
  */
 function compress(bytes, options = OPTIONS) {
-  const { gzip } = require('node:zlib');
-  return promisify(
-    /** @type {(bytes: Uint8Array, options: object, done: (error: Error | null, result: Buffer) => void) => void} */ (
-      gzip
-    ),
-  )(bytes, options);
+  return promisify(require('node:zlib').gzip)(bytes, options);
 }
 
 /**

@@ -12,10 +12,6 @@ const MARGIN_SHARE = 0.2;
 // longer than the registry's own timeout if that is more.
 const MAX_WAIT_MILLISECONDS = 10_000;
 
-// A parameter in quotes may have any separator.
-const BETWEEN_COMMAS = /(?:[^,"]|"[^"]*"?)+/g;
-const BETWEEN_SEMICOLONS = /(?:[^;"]|"[^"]*"?)+/g;
-
 /** @typedef {string | string[] | null | undefined} Header */
 
 /**
@@ -25,19 +21,19 @@ const BETWEEN_SEMICOLONS = /(?:[^;"]|"[^"]*"?)+/g;
  */
 
 /**
- * @param {Header} header
+ * @param {Header} header in which no value in quotes has a separator: no scraper sends one
  * @returns {Alternative[]}
  */
 function alternativesOf(header) {
   const parts = String(header ?? '')
     .toLowerCase()
-    .match(BETWEEN_COMMAS);
-  return (parts ?? []).map(part => {
-    const [name = '', ...rest] = (part.match(BETWEEN_SEMICOLONS) ?? []).map(text => text.trim());
+    .split(',');
+  return parts.map(part => {
+    const [name, ...rest] = part.split(';').map(text => text.trim());
     const parameters = new Map(
       rest.map(text => {
-        const [, key, value = ''] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-        return [key.trim(), value.trim().replace(/^"(.*)"$/s, '$1')];
+        const [key, value = ''] = text.split('=');
+        return [key.trim(), value.trim().replace(/^"(.*)"$/, '$1')];
       }),
     );
     return { name, parameters, weight: Number(parameters.get('q') ?? 1) };

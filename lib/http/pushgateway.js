@@ -137,9 +137,14 @@ function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, meth
   return new Promise((resolve, reject) => {
     const target = requestTarget(gatewayUrl, params);
     const transport = target.protocol === 'https:' ? require('https') : require('http');
+    /** @type {any} */
     const options = { ...target, ...requestOptions, method };
     const isDelete = method === 'DELETE';
-    if (isDelete && options.headers) options.headers = withoutContentEncoding(options.headers);
+    if (isDelete && options.headers?.['Content-Encoding'] !== undefined) {
+      // A copy, because the caller owns the original. The request has no body.
+      options.headers = { ...options.headers };
+      delete options.headers['Content-Encoding'];
+    }
 
     const request = transport.request(options, response => readAnswer(response, resolve, reject));
     /** @param {unknown} error */
@@ -276,17 +281,6 @@ async function bodyOf(registry, gzip) {
   const text = await registry.metrics();
   // At zlib's own level, as prom-client: tests of applications compare the body with gzipSync(text).
   return gzip ? compress(Buffer.from(text), {}) : text;
-}
-
-/**
- * @param {any} headers
- * @returns {any} headers for a request without a body; a copy, because the caller owns the original
- */
-function withoutContentEncoding(headers) {
-  if (headers?.['Content-Encoding'] === undefined) return headers;
-  const others = { ...headers };
-  delete others['Content-Encoding'];
-  return others;
 }
 
 module.exports = { Pushgateway };

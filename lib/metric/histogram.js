@@ -1,7 +1,5 @@
 'use strict';
 
-const { VIEW } = require('../registry/metric-view');
-const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
@@ -10,10 +8,10 @@ const {
   stateOf,
   tableOf,
   locate,
-  viewWith,
   jsonValues,
   VALUES,
-  MORE_VALUES,
+  SERIES,
+  READ,
   isObject,
   notANumber,
   adviseOnOrder,
@@ -253,28 +251,23 @@ class Histogram extends Metric {
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 
-  /** @returns {import('../exposition/live-family').MetricView | undefined} */
-  [VIEW]() {
-    const view = super[VIEW]();
-    if (view !== undefined) view.buckets = stateOf(this).buckets;
+  /** @returns {import('../exposition/live-family').MetricView} */
+  [READ]() {
+    const view = super[READ]();
+    view.buckets = stateOf(this).buckets;
     return view;
   }
 
   /** Buckets are cumulative. */
   [VALUES]() {
-    const { exemplars, layout } = /** @type {State} */ (stateOf(this));
-    return jsonValues(viewWith(this), ({ value, metricName, labels, row, column }) => {
+    const { table, buckets, exemplars, layout } = /** @type {State} */ (stateOf(this));
+    const values = jsonValues(this[READ](), ({ value, metricName, labels, row, column }) => {
       if (column === undefined) return { value, metricName, exemplar: undefined, labels };
       // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
       const none = exemplars !== undefined && column === layout.marks.length ? undefined : null;
       return { value, metricName, exemplar: exemplars?.at(row, column) ?? none, labels };
     });
-  }
-
-  /** @returns {{nativeHistograms: object[]} | undefined} */
-  [MORE_VALUES]() {
-    const { table, buckets, exemplars } = /** @type {State} */ (stateOf(this));
-    if (buckets === undefined) return undefined;
+    if (buckets === undefined) return { values };
     const nativeHistograms = Array.from(table.liveRows(), row =>
       natives().nativeJson(buckets.read(row), {
         labels: table.labelsOf(row),
@@ -283,7 +276,7 @@ class Histogram extends Metric {
         exemplars: exemplars?.nativeAt(row) ?? [],
       }),
     );
-    return { nativeHistograms };
+    return { values, nativeHistograms };
   }
 }
 

@@ -21,6 +21,20 @@ Object.setPrototypeOf(NoLabels.prototype, null);
 const NO_LABELS = Object.freeze(new NoLabels());
 
 /**
+ * prom-client's key of a label set. Two sets whose values hold separators may share one.
+ *
+ * @param {Labels} labels
+ * @param {readonly string[]} [names] which labels, in which order; default all, by name
+ * @returns {string} `name:value,` for each label that is not undefined
+ */
+function hashObject(labels, names = Object.keys(labels).sort()) {
+  return names
+    .filter(name => labels[name] !== undefined)
+    .map(name => `${name}:${labels[name]},`)
+    .join('');
+}
+
+/**
  * The label set that the arguments of labels() or remove() stand for.
  *
  * @param {{labelNames: readonly string[]}} metric
@@ -106,6 +120,7 @@ function checkLabelNames(metric, labels) {
 
 module.exports = {
   NO_LABELS,
+  hashObject,
   labelSetOf,
   mergedLabels,
   unknownLabel,

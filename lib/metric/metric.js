@@ -13,10 +13,9 @@ const { printed } = require('../options/thrown');
 const { kindOf, kindOfType, samplesOf, isLasting } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
-const { hashMapOf, SERIES } = require('./hash-map');
 const { EXPIRING, scrapeStarts, runHook } = require('../series/hook-recordings');
 const { OPTIONS, applyOptions, maxSeriesOf, maxIdleOf } = require('./metric-options');
-const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
+const { NO_LABELS, hashObject, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
 const { setOwn } = require('../series/label-form');
 const { codedError, invalidOption } = require('../options/coded-error');
 
@@ -32,11 +31,14 @@ const STATE = Symbol('state');
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
 
-/** The method of a metric that returns its samples as JSON. */
+/** The method of a metric that returns its samples as JSON, and what else its JSON has. */
 const VALUES = Symbol('values');
 
-/** The method of a metric that returns more properties of its JSON. */
-const MORE_VALUES = Symbol('more values');
+/** The method of a metric that makes the entry of one row in `hashMap`. */
+const SERIES = Symbol('series');
+
+/** The method of a metric that returns its view, whatever has become of get(). */
+const READ = Symbol('read');
 
 /**
  * The base of Counter, Gauge, Histogram and Summary.
@@ -112,12 +114,16 @@ class Metric {
    * The series by prom-client's keys, built on access. Modifying it has no effect; assigning an object drops
    * all series, as in prom-client.
    *
-   * @returns {Record<string, object>}
+   * @returns {Record<string, object> | undefined} undefined in the constructor
    */
   get hashMap() {
-    /** @type {any} */
-    const metric = this;
-    return metric[STATE] && hashMapOf(tableOf(metric), (row, labels) => metric[SERIES](row, labels));
+    if (stateOf(this) === undefined) return undefined;
+    const table = tableOf(this);
+    const entries = Array.from(table.liveRows(), row => {
+      const labels = table.labelsOf(row);
+      return [hashObject(labels), this[SERIES](row, labels)];
+    });
+    return Object.fromEntries(entries);
   }
 
   set hashMap(series) {
@@ -148,23 +154,17 @@ class Metric {
     const { type } = /** @type {any} */ (this);
     // The order of the keys is prom-client's.
     const head = kindOfType(type).marker === undefined ? { help, name } : { name, help };
-    return { ...head, type, values: this[VALUES](), aggregator, ...this[MORE_VALUES]() };
+    const { values, ...more } = this[VALUES]();
+    return { ...head, type, values, aggregator, ...more };
   }
 
-  /** @returns {object | undefined} what JSON has besides */
-  [MORE_VALUES]() {
-    return undefined;
-  }
-
-  /** @returns {object[]} */
+  /** @returns {{values: object[], nativeHistograms?: object[]}} */
   [VALUES]() {
     const table = tableOf(this);
-    return Array.from(table.liveRows(), row => this[SERIES](row, table.labelsOf(row)));
+    return { values: Array.from(table.liveRows(), row => this[SERIES](row, table.labelsOf(row))) };
   }
 
   /**
-   * The entry of a row in `hashMap`.
-   *
    * @param {number} row
    * @param {Labels} labels
    * @returns {object}
@@ -178,10 +178,14 @@ class Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    if (this.get !== get) return undefined;
-    const view = viewWith(this);
-    view.exemplars = stateOf(this).exemplars;
-    return view;
+    return this.get === get ? this[READ]() : undefined;
+  }
+
+  /** @returns {import('../exposition/live-family').MetricView} */
+  [READ]() {
+    const { name, help, type, aggregator } = /** @type {any} */ (this);
+    const { table, layout, exemplars } = stateOf(this);
+    return { name, help, type, aggregator, layout, table, exemplars };
   }
 
   /**
@@ -330,28 +334,16 @@ function createTable(metric, width) {
   const limit = maxSeriesOf(metric);
   const maxIdle = maxIdleOf(metric);
   const onFull = () => debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
-  const table =
-    maxIdle > 0 && labelNames.length > 0
-      ? expiringTable(metric, width, maxIdle, limit, onFull)
-      : new SeriesTable(labelNames, width, limit, onFull);
+  let table;
+  if (maxIdle > 0 && labelNames.length > 0) {
+    // Programs without it load nothing of it.
+    const { ExpiringTable } = require('../series/expiring-table');
+    table = new ExpiringTable(labelNames, width, maxIdle, limit, onFull);
+    Object.defineProperty(metric, EXPIRING, { value: table });
+  } else {
+    table = new SeriesTable(labelNames, width, limit, onFull);
+  }
   if (isLasting(metric.type)) table.starts = 0;
-  return table;
-}
-
-/**
- * Programs without it load nothing of it.
- *
- * @param {any} metric
- * @param {number} width
- * @param {number} maxIdle seconds
- * @param {number} limit
- * @param {() => void} onFull
- * @returns {SeriesTable}
- */
-function expiringTable(metric, width, maxIdle, limit, onFull) {
-  const { ExpiringTable } = require('../series/expiring-table');
-  const table = new ExpiringTable(metric.labelNames, width, maxIdle, limit, onFull);
-  Object.defineProperty(metric, EXPIRING, { value: table });
   return table;
 }
 
@@ -399,18 +391,6 @@ function locateAnew(metric, table, labels) {
   checkLabelNames(metric, labels);
   table.addLabelNames(metric.labelNames);
   return table.locate(labels);
-}
-
-/**
- * The state of a metric, for its `[VIEW]`.
- *
- * @param {any} metric
- * @param {import('../exposition/text-format').Layout} [layout]
- * @returns {import('../exposition/live-family').MetricView}
- */
-function viewWith(metric, layout = stateOf(metric).layout) {
-  const { name, help, type, aggregator } = metric;
-  return { name, help, type, aggregator, layout, table: tableOf(metric) };
 }
 
 /**
@@ -466,12 +446,11 @@ module.exports = {
   stateOf,
   tableOf,
   locate,
-  viewWith,
   jsonValues,
   STATE,
   VALUES,
-  MORE_VALUES,
-  get,
+  SERIES,
+  READ,
   isObject,
   notANumber,
   adviseOnOrder,

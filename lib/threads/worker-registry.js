@@ -15,7 +15,7 @@ const {
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
-const { JOINED, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
+const { joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { formatOf } = require('../exposition/formats');
 const { pageText, pageOrNothing } = require('../exposition/page-bytes');
 const { processState, ownProcessState } = require('../registry/process-state');

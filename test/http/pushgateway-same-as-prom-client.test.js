@@ -222,17 +222,6 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
       }
     });
   }
-
-  it('requests equal those of prom-client except for pushes after a delete', async () => {
-    const encodings = [];
-    for (const library of [THEIRS, OURS]) {
-      const gateway = pushgatewayOf(library, server.url, { headers: { 'Content-Encoding': 'gzip' } });
-      await gateway.delete({ jobName: 'j' });
-      await gateway.push({ jobName: 'j' });
-      encodings.push(server.last.headers['content-encoding']);
-    }
-    assert.deepStrictEqual(encodings, [undefined, 'gzip']);
-  });
 });
 
 describe('Pushgateway: arguments of http.request() equal those of prom-client', LIMITS, () => {
