@@ -259,8 +259,8 @@ class Registry {
 
   /**
    * Sets the formats in which endpoints serve this registry: the request's Accept header chooses one of them,
-   * or else the first is used. With `openmetrics` or `protobuf`, metrics that this process creates from now on
-   * may have exemplars, whatever `contentType` is. The format of metrics() stays.
+   * or else the first is used. With `openmetrics` or `protobuf`, metrics that are created from now on in this
+   * process may have exemplars, whatever `contentType` is. The format of metrics() stays.
    *
    * @param {readonly string[]} formats of `text`, `openmetrics` and `protobuf`
    * @throws {TypeError} if it is another value
