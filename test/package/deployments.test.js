@@ -242,6 +242,7 @@ describe('the Dockerfile of example/kubernetes', () => {
   );
   const the = wanted => instructions.find(({ instruction }) => instruction === wanted).argument;
   let program;
+  let metrics;
   let page;
 
   // Its steps, in a directory. Installs from the npm registry.
@@ -259,8 +260,8 @@ describe('the Dockerfile of example/kubernetes', () => {
     const [node, ...args] = JSON.parse(the('CMD'));
     assert.strictEqual(node, 'node');
     const env = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', WORKERS: '2', DRAIN_DELAY: '0' };
-    program = new Program(args, { cwd: image, env });
-    const [, metrics] = await program.line(/^metrics at (.*)$/);
+    program = new Program(args, { cwd: image, env: { ...env, LAST_SCRAPES: '1' } });
+    [, metrics] = await program.line(/^metrics at (.*)$/);
     const [, url] = await program.line(/^worker \d+ at (.*)$/, 2);
     for (const name of ['', 'orders', 'nowhere', 'healthz']) await get(url + name);
     page = (await get(metrics)).body.toString();
@@ -280,6 +281,17 @@ describe('the Dockerfile of example/kubernetes', () => {
     assert.match(page, /^http_requests_total\{route="none",status="404"\} 1$/m);
     assert.match(page, /^http_request_duration_seconds_count\{route="\/orders"\} 1$/m);
     assert.ok(!page.includes('healthz'));
+  });
+
+  it('a box that gets SIGTERM ends when its last numbers have been scraped', async () => {
+    program.signal('SIGTERM');
+    await program.line(/^worker \d+ ended: 0$/, 2);
+    let last;
+    for (let text = page; text !== undefined; text = (await get(metrics).catch(() => undefined))?.body)
+      last = text.toString();
+    assert.match(last, /^http_requests_total\{route="none",status="404"\} 1$/m);
+    assert.match(last, /^prom_client_cluster_workers\{state="retired"\} 2$/m);
+    assert.strictEqual(await program.ended(), 0, program.errors);
   });
 });
 
