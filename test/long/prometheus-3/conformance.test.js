@@ -15,7 +15,6 @@ describe('conformance to Prometheus 3', { skip }, () => {
     'package/remote-write-prometheus',
     'package/conformance-prometheus',
     'package/idle-series-prometheus',
-    'docs/grafana-dashboard',
   ]) {
     it(file, () => {
       const test = path.join(TESTS, `${file}.test.js`);
