@@ -7,7 +7,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { startCluster, until } = require('../fixtures/cluster-harness.js');
 const { runChaos, Watch } = require('../fixtures/cluster-chaos.js');
 
-// test/long/cluster-chaos.test.js has more kills, and variants.
+// `npm run soak` has more kills, and other faults.
 describe('a busy cluster whose workers are killed at random', () => {
   it('a busy cluster with killed workers answers every scrape; no series falls or exceeds what was recorded', async t => {
     await runChaos(t, { kills: 2, workers: 2 });
