@@ -732,3 +732,136 @@ const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'] });
 counter.inc(maybe);
 counter.inc({ ...maybe }, 1);
 new Gauge({ name: 'g', help: 'h', labelNames: ['a', 'b'] }).set({ ...maybe, b: 1 }, 1);
+
+// ## what these types refuse
+import { AggregatorRegistry, Counter, Gauge, Histogram, Summary } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  OpenMetricsContentType,
+  PrometheusContentType,
+  Pushgateway,
+} from 'prom-client';
+import { Registry, RegistryContentType } from 'prom-client';
+const counter = new Counter({ name: 'c', help: 'h', labelNames: ['method', 'code'] });
+const fromReadonly = new Counter({ name: 'c', help: 'h', labelNames: ['method', 'code'] as const });
+const gauge = new Gauge({ name: 'g', help: 'h', labelNames: ['queue'] });
+const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['route'] });
+const registry = new Registry();
+function refused(): void {
+  // @ts-expect-error: no such label
+  counter.inc({ path: '/' });
+  // @ts-expect-error: a label's value is text or a number
+  counter.inc({ method: true });
+  // @ts-expect-error: an increment is a number
+  counter.inc('1');
+  // @ts-expect-error: no such label
+  counter.labels({ path: '/' });
+  // @ts-expect-error: no such label
+  counter.remove({ path: '/' });
+  // @ts-expect-error: a counter cannot be set
+  counter.set(1);
+  // @ts-expect-error: no such label
+  fromReadonly.inc({ path: '/' });
+  // @ts-expect-error: help is mandatory
+  new Counter({ name: 'c' });
+  // @ts-expect-error: name is mandatory
+  new Counter({ help: 'help' });
+  // @ts-expect-error: no such aggregator
+  new Counter({ name: 'c', help: 'h', aggregator: 'median' });
+  // @ts-expect-error: arguments of prom-client 11
+  new Counter('name', 'help');
+  // @ts-expect-error: a value is needed
+  gauge.set({ queue: 'in' });
+  // @ts-expect-error: a value is a number
+  gauge.set('1');
+  // @ts-expect-error: no such label
+  gauge.startTimer({ path: '/' });
+  // @ts-expect-error: no such label
+  histogram.observe({ path: '/' }, 1);
+  // @ts-expect-error: a value is needed
+  histogram.observe();
+  // @ts-expect-error: bounds are numbers
+  new Histogram({ name: 'h', help: 'h', buckets: ['1'] });
+  // @ts-expect-error: not an option
+  new Summary({ name: 's', help: 'h', percentile: [0.5] });
+  // @ts-expect-error: not a format
+  const noFormat: RegistryContentType = 'text/plain';
+  // @ts-expect-error: this registry writes Prometheus text
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  // @ts-expect-error: another format
+  const other: Registry<PrometheusContentType> = new Registry<OpenMetricsContentType>();
+  // @ts-expect-error: not a registry
+  Registry.merge(['name']);
+  // @ts-expect-error: names are text
+  registry.getSingleMetric(1);
+  // @ts-expect-error: not a registry
+  AggregatorRegistry.setRegistries('registry');
+  // @ts-expect-error: an option that went with prom-client 12
+  collectDefaultMetrics({ timeout: 5000 });
+  // @ts-expect-error: no jobName
+  new Pushgateway('http://127.0.0.1:9091').push({});
+}
+
+// ## formats, types of metrics, and what they are named by
+import { Charset, Collector, MetricType, OpenMetricsMIME, OpenMetricsVersion, Registry } from 'prom-client';
+import { collectDefaultMetrics, PrometheusContentType, PrometheusMIME } from 'prom-client';
+import { PrometheusMetricsVersion, register } from 'prom-client';
+declare const charset: Charset;
+declare const mime: PrometheusMIME;
+declare const version: PrometheusMetricsVersion;
+const text: PrometheusContentType = `${mime}; version=${version}; charset=${charset}`;
+const openMetrics: [OpenMetricsMIME, OpenMetricsVersion] = ['application/openmetrics-text', '1.0.0'];
+const format: 'text/plain; version=0.0.4; charset=utf-8' = register.contentType;
+export function describe(type: MetricType): string {
+  switch (type) {
+    case MetricType.Counter:
+    case MetricType.Gauge:
+      return 'one value';
+    case MetricType.Histogram:
+    case MetricType.Summary:
+      return 'many values';
+  }
+}
+const onlyHistograms: MetricType.Histogram = MetricType.Histogram;
+const counters = new Registry().getMetricsAsArray().filter(({ type }) => type === MetricType.Counter);
+const collector: Collector = collectDefaultMetrics;
+
+// ## arguments of a Pushgateway
+import { OpenMetricsContentType, PrometheusContentType, Pushgateway, Registry } from 'prom-client';
+declare const openMetrics: Registry<OpenMetricsContentType>;
+declare const anyOptions: any;
+new Pushgateway('http://127.0.0.1:9091', { requireJobName: false, headers: { a: 'b' } }, new Registry());
+new Pushgateway('http://127.0.0.1:9091', undefined, openMetrics);
+const explicit = new Pushgateway<PrometheusContentType>('', [], new Registry());
+const withAny: Pushgateway<PrometheusContentType> = new Pushgateway('', anyOptions);
+export async function push(): Promise<unknown> {
+  const { resp, body } = await explicit.push({ jobName: 'job', groupings: { instance: 'a' } });
+  return [resp as object, body as string, withAny];
+}
+
+// ## a wrapper of metrics whose labels are a parameter
+import { Counter, Gauge, Histogram, HistogramConfiguration, LabelValues } from 'prom-client';
+class Timed<Label extends string> {
+  readonly #durations: Histogram<Label>;
+  readonly #inFlight: Gauge<Label>;
+  constructor(name: string, labelNames: Label[], options: Partial<HistogramConfiguration<Label>> = {}) {
+    this.#durations = new Histogram({ name, help: name, labelNames, ...options });
+    this.#inFlight = new Gauge({ name: `${name}_in_flight`, help: name, labelNames });
+  }
+  async run<R>(labels: LabelValues<Label>, action: () => Promise<R>): Promise<R> {
+    const end = this.#durations.startTimer(labels);
+    this.#inFlight.inc(labels);
+    try {
+      return await action();
+    } finally {
+      this.#inFlight.dec(labels);
+      end();
+    }
+  }
+  count(counter: Counter<Label>, labels: LabelValues<Label>): void {
+    counter.inc(labels, 2);
+    counter.inc({ labels, exemplarLabels: labels });
+    counter.labels(labels).inc();
+  }
+}
+new Timed('jobs', ['queue']).run({ queue: 'in' }, async () => 1);
