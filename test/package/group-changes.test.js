@@ -105,15 +105,6 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(living);
   });
 
-  it('a leader that aggregates in place is killed: what was on a page is not lost', async () => {
-    group.option = { group: 'test', inPlace: true, checkpointInterval: 60_000 };
-    await count(await group.startMany(2));
-    const { leader, others } = await group.roles();
-    await checkPages(others);
-    await leader.kill();
-    await checkPages(others);
-  });
-
   it('whose files were deleted starts anew: those who live lose nothing', async () => {
     const processes = await group.startMany(4);
     await count(processes);
@@ -135,23 +126,6 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     }
     for (const member of living) await member.end('SIGTERM');
     assert.equal(fs.existsSync(group.directory), false);
-  });
-
-  it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
-    const processes = await group.startMany(2);
-    await count(processes);
-    for (const member of processes) await member.stop();
-    fs.rmSync(group.directory, { recursive: true });
-    const newcomer = await group.start();
-    await newcomer.do('inc', 1);
-    assert.equal((await newcomer.page()).get('requests_total'), 1);
-    counted++;
-    for (const member of processes) member.wake();
-    await group.until(samples => samples.get('requests_total') === counted, newcomer);
-    await group.until(samples => samples.get('requests_total') === counted, processes[0]);
-    await checkPages([...processes, newcomer]);
-    const states = await Promise.all(group.running.map(member => member.do('state')));
-    assert.equal(states.filter(({ group: { isLeader } }) => isLeader).length, 1);
   });
 
   it('with named pipes, as on Windows: a process that ends leaves the group to the others', async () => {

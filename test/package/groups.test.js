@@ -1,8 +1,7 @@
 'use strict';
 
-// Groups on a real system: processes that share a port by reusePort, a disk of their own that is full,
-// other users, other pid namespaces, threads. Each page is compared with what the processes have
-// counted themselves.
+// Groups on a real system: processes that share a port by reusePort, a disk of their own that is full, other
+// pid namespaces. Each page is compared with what the processes have counted themselves.
 
 const assert = require('node:assert/strict');
 const { execFileSync, spawnSync } = require('node:child_process');
@@ -10,7 +9,6 @@ const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { describe, it, before, beforeEach, afterEach } = require('node:test');
-const { setTimeout: pause } = require('node:timers/promises');
 
 const { TestGroup, samplesOf } = require('../fixtures/group.js');
 const { mountDisk, noDiskReason } = require('../fixtures/own-disk.js');
@@ -23,10 +21,6 @@ const SCRAPE_PAUSE = 100;
 
 // Of a connection to a process that has ended meanwhile.
 const BROKEN = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE']);
-
-const NOBODY = 65_534;
-// Not in a user namespace, in which root is the only user.
-const hasUsers = spawnSync('true', { uid: NOBODY, gid: NOBODY }).status === 0;
 
 /** @returns {string | undefined} a Node.js that has `reusePort`: 22.12, 23.1 or later, on Linux */
 function nodeWithReusePort() {
@@ -179,118 +173,7 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     await watch.exact(3);
     await watch.stop();
   });
-
-  it('that becomes read-only: no process ends when another one dies, and a process that was stopped is found again', async () => {
-    const processes = await group.startMany(4);
-    const watch = group.watch();
-    await Promise.all(processes.map(member => member.do('busy')));
-    await watch.settled();
-    const { leader, others } = await group.roles();
-    await others[0].do('idle');
-    await watch.settled();
-    execFileSync('mount', ['-o', 'remount,ro', group.place], { stdio: 'pipe' });
-    await others[0].kill();
-    await group.until(page => page.get('prom_client_cluster_group_members') === 3, leader);
-    await watch.settled();
-    await watch.stop();
-    await leader.stop();
-    const page = others[1].page();
-    // Nobody can take over.
-    while (!/EROFS/.test((await others[1].do('state')).group.failure)) await pause(10);
-    leader.wake();
-    await page;
-    const last = group.watch();
-    await last.settled();
-    await last.exact(10);
-    await last.stop();
-  });
 });
-
-describe('a group without a directory for temporary files', { skip: process.platform === 'win32' }, () => {
-  const places = {
-    'is read-only': [group => group.place, noDiskReason()],
-    'is missing': [group => path.join(group.place, 'missing'), false],
-    'has a long name': [group => path.join(group.place, 'x'.repeat(200)), false],
-  };
-  for (const [what, [placeOf, skip]] of Object.entries(places)) {
-    it(`because it ${what} is in another place, and leaves nothing there`, { skip }, async t => {
-      const group = new TestGroup({ option: { group: 'y'.repeat(32) } });
-      group.env.TMPDIR = placeOf(group);
-      if (what === 'has a long name') fs.mkdirSync(group.env.TMPDIR);
-      if (what === 'is read-only') {
-        mountDisk(group.place, 'ro');
-        t.after(() => execFileSync('umount', ['--lazy', group.place]));
-      }
-      t.after(() => group.close());
-      const processes = await Promise.all([group.start(), group.start(), group.start()]);
-      await Promise.all(processes.map((member, i) => member.do('inc', 10 ** i)));
-      for (const member of processes)
-        await group.until(page => page.get('requests_total') === 111 && page.get('open') === 3, member);
-      const { leader, others } = await group.roles();
-      const { directory } = (await others[0].do('state')).group;
-      assert.notEqual(path.dirname(directory), group.place);
-      assert.equal(fs.statSync(directory).mode & 0o777, 0o700);
-      await leader.kill();
-      for (const member of others)
-        assert.equal((await member.page()).get('requests_total'), 111, 'of the next leader');
-      const warned = await Promise.all(others.map(member => member.do('warnings')));
-      assert.deepEqual(warned.flat(), []);
-      for (const member of others) await member.end('SIGTERM');
-      assert.equal(fs.existsSync(directory), false);
-    });
-  }
-});
-
-describe(
-  'groups of one name by two users',
-  { skip: !hasUsers && 'needs root, to become somebody else' },
-  () => {
-    it('do not meet', async t => {
-      const group = new TestGroup();
-      t.after(() => group.close());
-      fs.chmodSync(group.place, 0o1777);
-      const [own, others] = await Promise.all([
-        Promise.all([group.start(), group.start()]),
-        Promise.all([group.start({ user: NOBODY }), group.start({ user: NOBODY })]),
-      ]);
-      const shows = (member, total) => group.until(page => page.get('requests_total') === total, member);
-      await Promise.all([
-        own[0].do('inc', 1),
-        own[1].do('inc', 2),
-        others[0].do('inc', 10),
-        others[1].do('inc', 20),
-      ]);
-      await Promise.all([...own.map(member => shows(member, 3)), ...others.map(member => shows(member, 30))]);
-      await Promise.all([own[0].kill(), others[0].kill()]);
-      await Promise.all([shows(own[1], 3), shows(others[1], 30)]);
-      const owners = fs.readdirSync(group.place).map(name => {
-        const { uid, mode } = fs.statSync(path.join(group.place, name));
-        return [name, uid, mode & 0o777];
-      });
-      assert.deepEqual(owners.sort(), [
-        ['prom-client-group-0-test', 0, 0o700],
-        [`prom-client-group-${NOBODY}-test`, NOBODY, 0o700],
-      ]);
-    });
-
-    it('a directory of another user under the name of a group is refused, and nothing in it is touched', async t => {
-      const group = new TestGroup();
-      t.after(() => group.close());
-      fs.mkdirSync(group.directory, { mode: 0o700 });
-      fs.writeFileSync(path.join(group.directory, '0123456789'), '');
-      fs.chownSync(group.directory, NOBODY, NOBODY);
-      const member = await group.start();
-      await assert.rejects(
-        member.do('page', 500),
-        /refused: it must be a directory of this user with mode 0700/,
-      );
-      assert.deepEqual(fs.readdirSync(group.directory), ['0123456789']);
-      fs.rmSync(group.directory, { recursive: true });
-      await member.do('inc', 5);
-      await group.until(page => page.get('requests_total') === 5);
-    });
-  },
-);
 
 describe('a group in several containers with one directory', { skip: noNamespaceReason() }, () => {
   it('is exact although all have the same pid', async t => {
