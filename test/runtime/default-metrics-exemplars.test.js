@@ -78,10 +78,3 @@ it("CPU counters have exemplars of an application's own OpenTelemetry API, altho
     /^process_cpu_seconds_total \S+ # \{traceId="0af7651916cd43dd8448eb211c80319c",/m,
   );
 });
-
-it('CPU counters have no exemplars without the OpenTelemetry API', async () => {
-  const program = new Program([path.join(__dirname, 'fixtures/default-metrics-api.js')]);
-  assert.strictEqual(await program.ended(), 0, program.errors);
-  assert.match(program.output, /^process_cpu_seconds_total [\d.e-]+$/m);
-  assert.doesNotMatch(program.output, / # \{/);
-});
