@@ -89,16 +89,16 @@ class WrittenSeries {
         dropped++;
         return;
       }
+      const sent = exemplars?.map(sentExemplar);
       if (last === undefined) row.series++;
       name.series.set(row, number);
-      const sent = exemplars?.flatMap(exemplar => sentExemplar(exemplar) ?? []);
       samples.push({ row, name, value, start, histogram, exemplars: sent, metadata });
     };
 
     // A sample of a custom metric object may consist of anything.
     const onUnreadable = (/** @type {unknown} */ error) => {
       dropped++;
-      reportUnreadable(error);
+      debug('remote write leaves out what cannot be read: %s', textOf(error));
     };
 
     for (const family of families) {
@@ -271,22 +271,12 @@ function startOf({ starts }, row) {
 
 /**
  * @param {Exemplar} exemplar
- * @returns {SentExemplar | undefined} undefined if it cannot be read: its sample is sent without it
+ * @returns {SentExemplar}
  */
-function sentExemplar(exemplar) {
-  try {
-    const { labelSet, value, timestamp } = exemplar;
-    const labels = Object.entries(labelSet ?? {}).map(([name, text]) => labelOf(name, String(text)));
-    const milliseconds = timestamp > 0 && timestamp < MOST_SECONDS ? Math.round(timestamp * 1000) : 0;
-    return { labels, value: Number(value), timestamp: milliseconds };
-  } catch (error) {
-    reportUnreadable(error);
-  }
-}
-
-/** @param {unknown} error */
-function reportUnreadable(error) {
-  debug('remote write leaves out what cannot be read: %s', textOf(error));
+function sentExemplar({ labelSet, value, timestamp }) {
+  const labels = Object.entries(labelSet ?? {}).map(([name, text]) => labelOf(name, String(text)));
+  const milliseconds = timestamp > 0 && timestamp < MOST_SECONDS ? Math.round(timestamp * 1000) : 0;
+  return { labels, value: Number(value), timestamp: milliseconds };
 }
 
 module.exports = { WrittenSeries };
