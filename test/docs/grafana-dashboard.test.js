@@ -31,7 +31,7 @@ const interpolated = expression =>
     expression,
   );
 
-/** @returns {Map<string, string[]>} labels by metric: of the code, of the tables of documents, of Prometheus */
+/** @returns {Map<string, string[]>} labels by metric: of the code, the documents' tables, Prometheus */
 function knownMetrics() {
   const register = new Registry();
   collectDefaultMetrics({ register })();

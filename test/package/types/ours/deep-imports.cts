@@ -1,5 +1,5 @@
-// The files of prom-client that programs reach into: each is what the root has. test/package/packaging.test.js
-// has every name, with and without extension.
+// The files of prom-client that programs reach into: each is what the root has.
+// test/package/packaging.test.js has every name, with and without extension.
 
 import client = require('prom-client');
 import index = require('prom-client/index');
