@@ -82,6 +82,7 @@ class RetiredTotals {
   #bucketsByRow = {
     read: (/** @type {number} */ row) => this.#buckets[row]?.buckets,
     changesOf: (/** @type {number} */ row) => this.#buckets[row]?.version,
+    empty: () => copiedBuckets(),
   };
   /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
   #errors = undefined;
@@ -433,6 +434,18 @@ class RetiredTotals {
       },
     };
   }
+}
+
+/** Buckets of rows that have ended, see ended-rows.js. */
+function copiedBuckets() {
+  /** @type {Buckets[]} */
+  const rows = [];
+  return {
+    read: (/** @type {number} */ row) => rows[row],
+    changesOf: () => 1,
+    copyRow: (/** @type {number} */ row, /** @type {any} */ from, /** @type {number} */ old) =>
+      void (rows[row] = from.read(old)),
+  };
 }
 
 /**
