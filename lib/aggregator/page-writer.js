@@ -7,7 +7,6 @@ const { renderBytes } = require('../exposition/text-bytes');
 const { formatOf } = require('../exposition/formats');
 const { formatsFor, selectFamilies, textKeyOf } = require('../exposition/page-format');
 const { compressBody } = require('./gzip');
-const { PagePool } = require('./page-pool');
 const { debug } = require('../options/debug-log');
 
 /** @typedef {import('../exposition/text-format').Family} Family */
@@ -16,10 +15,19 @@ const { debug } = require('../options/debug-log');
 /** @typedef {import('../cluster/wire/scrape-callers').BuiltPush} BuiltPush */
 /** @typedef {import('./gzip').Body} Body */
 
+// A larger buffer is dropped: otherwise a page that has become much shorter would hold its memory for good.
+const MAX_OVERSIZE = 4;
+
+// Additional bytes: the last piece of a page needs space for its longest possible encoding.
+const LAST_PIECE_BYTES = 262_144;
+
 class PageWriter {
   #pushSessions;
   #onFailure;
-  #pool = new PagePool();
+  /** @type {ArrayBuffer | undefined} memory of a page that was compressed, for the next one */
+  #memory = undefined;
+  /** Bytes of the last page. */
+  #lastLength = 65536;
 
   /**
    * @param {import('./push-sessions').PushSessions} pushSessions
@@ -57,7 +65,7 @@ class PageWriter {
       else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
       yield;
     }
-    for (const text of texts.values()) if (!bodies.includes(text)) this.#pool.put(text.buffer);
+    for (const text of texts.values()) if (!bodies.includes(text)) this.#memory = text.buffer;
     return bodies;
   }
 
@@ -68,10 +76,20 @@ class PageWriter {
    */
   *#textOf(families, { format, names }) {
     const shown = selectFamilies(families, names);
-    const body = yield* renderBytes(shown, formatOf(format), this.#pool.take(), this.#onFailure);
+    const body = yield* renderBytes(shown, formatOf(format), this.#memoryForPage(), this.#onFailure);
     // The length of a page with only some families does not predict that of the next page.
-    if (names === undefined) this.#pool.setLastLength(body.length);
+    if (names === undefined) this.#lastLength = body.length;
     return body;
+  }
+
+  /** @returns {number | ArrayBuffer} such that a page somewhat longer than the last one is not moved */
+  #memoryForPage() {
+    const memory = this.#memory;
+    this.#memory = undefined;
+    const least = this.#lastLength + LAST_PIECE_BYTES;
+    const expected = least + (this.#lastLength >> 4);
+    const fits = memory && memory.byteLength >= least && memory.byteLength <= expected * MAX_OVERSIZE;
+    return fits ? memory : expected;
   }
 
   /**
@@ -92,7 +110,6 @@ class PageWriter {
       try {
         yield* spool.create(file, new Uint8Array(buffer, 0, length));
         pages[i] = { file, length };
-        this.#pool.put(buffer);
       } catch (error) {
         debug('a page cannot be written to a file: %s', error);
       }
