@@ -55,35 +55,16 @@ function lowerPriority() {
   }
 }
 
-/** Whether the logs of threads are about to be read. */
-let isReading = false;
-
-/** @param {any} message */
-function handle(message) {
-  try {
-    perform(message);
-  } catch (error) {
-    // The state may be inconsistent: another thread takes over, and the scrape is tried again there.
-    port.postMessage({ op: 'broken', message: messageOf(error) });
-  }
-}
-
-/** @param {any} message its op is a method of the aggregator, which has `args` */
+/**
+ * An error ends the thread, because the state may be inconsistent: another thread takes over, and the scrape
+ * is tried again there.
+ *
+ * @param {any} message its op is a method of the aggregator, which has `args`
+ */
 function perform({ op, args, id }) {
   const called = /** @type {any} */ (aggregator)[op](...args);
-  if (op === 'share') readLogsSoon();
   if (called instanceof Promise) void replyLater(op, id, called);
   else reply(id, typeof called?.next === 'function' ? runThrough(called) : called);
-}
-
-/** After the messages that already wait, because one of them may announce that a thread has joined again. */
-function readLogsSoon() {
-  if (isReading) return;
-  isReading = true;
-  setImmediate(() => {
-    isReading = false;
-    handle({ op: 'readLogs', args: [] });
-  });
 }
 
 /**
@@ -108,18 +89,13 @@ async function replyLater(op, id, pending) {
   try {
     reply(id, await pending);
   } catch (error) {
-    port.postMessage({ op: 'done', id, error: messageOf(error) });
+    port.postMessage({ op: 'done', id, error: String(/** @type {any} */ (error)?.message ?? error) });
   }
   if (op === 'close') port.close();
 }
 
-/** @param {any} error */
-function messageOf(error) {
-  return String(error?.message ?? error);
-}
-
 const opened = aggregator.open().then(() => {
-  port.on('message', handle);
+  port.on('message', perform);
   // As the reply to request 0, the start.
   port.postMessage({ op: 'ready', id: 0 });
   lowerPriority();

@@ -32,9 +32,8 @@ const { debug } = require('../options/debug-log');
  *   aggregator has of each worker's log
  * @property {[number, number][]} ended by worker: the last batch of its ended rows that is part of the saved
  *   totals. The worker need not offer this batch and earlier ones any more
- * @property {[number, string][]} badLogs by worker: name of a log that cannot be used
+ * @property {[number, import('./worker-answers').Failure][]} failures of last answers, by worker
  * @property {number[]} again workers to ask again, because their last answer could not be used
- * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
  *   can aggregate
  * @property {(Body | PageFile | BuiltPush)[]} [bodies] by format
@@ -188,11 +187,6 @@ class Aggregator {
     this.#store.share(id, parts);
   }
 
-  /** @returns {Generator<void>} see ClusterStore.readLogs() */
-  readLogs() {
-    return this.#store.readLogs();
-  }
-
   /**
    * Drops totals of dead workers, also for the next thread.
    *
@@ -245,9 +239,8 @@ class Aggregator {
     return {
       positions: Array.from(this.#store.workers(), ({ id, position }) => [id, position]),
       ended: this.#store.savedBatches,
-      badLogs: [...this.#answers.badLogs],
+      failures: [...this.#answers.failures],
       again,
-      unreadable: [...this.#answers.unreadable],
       refused: [...this.refused],
       state: this.#store.state(),
       seconds: (performance.now() - start) / 1000,
@@ -320,9 +313,9 @@ class Aggregator {
    * @param {import('../exposition/text-format').Family[]} families of the page
    */
   #selfFamilies(facts, families) {
-    const state = { ...this.#store.state(), unusable: this.#answers.unusable };
+    const { failures } = this.#answers;
     const counted = this.#options.activeSeries ? families : undefined;
-    const metrics = selfMetrics(facts, state, this.refused, Date.now(), counted);
+    const metrics = selfMetrics(facts, this.#store.state(), failures, this.refused, Date.now(), counted);
     return metrics.map(metric => sampleFamily(metric, {}));
   }
 

@@ -46,17 +46,17 @@ const IPC_REASONS = [
 
 /**
  * @param {PrimaryFacts} facts
- * @param {ReturnType<import('../store/cluster-store').ClusterStore['state']> & {unusable: Set<number>}} state
- *   of the store, and the workers whose last answer could not be used
+ * @param {ReturnType<import('../store/cluster-store').ClusterStore['state']>} state of the store
+ * @param {ReadonlyMap<number, unknown>} failed by worker whose last answer could not be used
  * @param {Iterable<[reason: string, count: number]>} refused by the aggregator
  * @param {number} now milliseconds since the epoch
  * @param {import('../exposition/text-format').Family[]} [families] whose series are to be counted
  * @returns {any[]} metrics as JSON
  */
-function selfMetrics(facts, state, refused, now, families) {
+function selfMetrics(facts, state, failed, refused, now, families) {
   const oldest = state.oldestCapture === undefined ? 0 : Math.max(now - state.oldestCapture, 0) / 1000;
   const { fresh, stale, ...others } = facts.workers;
-  const unusable = fresh.filter(workerId => state.unusable.has(workerId)).length;
+  const unusable = fresh.filter(workerId => failed.has(workerId)).length;
   const workers = { fresh: fresh.length - unusable, stale: stale + unusable, ...others };
   return [
     gauge(

@@ -17,6 +17,15 @@ const { isTransient, systemError } = require('../spool/safe-files');
  * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
  */
 
+/**
+ * Why the last answer of a worker could not be used: the page shows earlier numbers.
+ *
+ * @typedef {object} Failure
+ * @property {string} [badLog] name of a log that cannot be used: the worker must start another
+ * @property {boolean} [isUnreadable] whether the worker must answer over IPC, because a file could not be
+ *   read at the moment, or twice
+ */
+
 class WorkerAnswers {
   #store;
   #current;
@@ -34,14 +43,10 @@ class WorkerAnswers {
     this.#onRefused = onRefused;
     /** @type {Map<number, string[]>} by worker: its columns that the next thread may need */
     this.#kept = new Map();
-    /** @type {Map<number, string>} by worker: the log that cannot be used, until it starts another */
-    this.badLogs = new Map();
     /** @type {Set<number>} workers to ask again for this page */
     this.again = new Set();
-    /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
-    this.unusable = new Set();
-    /** @type {Set<number>} workers that must answer over IPC, because their files cannot be used */
-    this.unreadable = new Set();
+    /** @type {Map<number, Failure>} by worker whose last answer could not be used */
+    this.failures = new Map();
   }
 
   /** @param {Answer} answer */
@@ -97,7 +102,8 @@ class WorkerAnswers {
 
   /** @param {number} workerId of a worker of which no answer has failed any more */
   #clear(workerId) {
-    for (const failed of [this.again, this.unusable, this.unreadable, this.badLogs]) failed.delete(workerId);
+    this.again.delete(workerId);
+    this.failures.delete(workerId);
   }
 
   /**
@@ -107,20 +113,21 @@ class WorkerAnswers {
    */
   #refuse(workerId, file, error) {
     const { code, log } = /** @type {any} */ (error);
-    const isRepeated = this.unusable.has(workerId);
-    this.unusable.add(workerId);
+    const earlier = this.failures.get(workerId);
+    const failure = { ...earlier };
+    this.failures.set(workerId, failure);
     this.#onRefused(typeof code === 'string' ? code : 'unknown', error);
     // A worker answers one request at a time, so its answers come in order, and the stored identity must be
     // wrong: the next scrape accepts the answer.
     if (code === 'incarnation' || code === 'sequence') this.#store.worker(workerId)?.forgetIdentity();
-    if (log !== undefined && !isTransient(error)) this.badLogs.set(workerId, log);
+    if (log !== undefined && !isTransient(error)) failure.badLog = log;
     // The worker is asked again in this scrape: for another log, for another file, or over IPC if a file
     // would fail as well.
     if (log !== undefined || file !== undefined) this.again.add(workerId);
     if (file === undefined) return;
     this.#current.spool?.discard(file);
-    const wouldRepeat = isRepeated || isTransient(error);
-    if (!this.#loseIfGone(code) && wouldRepeat) this.unreadable.add(workerId);
+    const wouldRepeat = earlier !== undefined || isTransient(error);
+    if (!this.#loseIfGone(code) && wouldRepeat) failure.isUnreadable = true;
   }
 
   /**

@@ -90,7 +90,7 @@ class AggregatorSender {
    * @returns {Promise<Outcome>}
    */
   deliver(isSuperseded) {
-    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded });
+    return this.#primary.supervisor.request('deliverPush', { session: this.#session.id, isSuperseded });
   }
 
   /**
@@ -99,13 +99,15 @@ class AggregatorSender {
    * @returns {Promise<Outcome>}
    */
   end(timestamp, isSentOnce) {
-    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: isSentOnce, end: timestamp });
+    const request = { session: this.#session.id, isSuperseded: isSentOnce, end: timestamp };
+    return this.#primary.supervisor.request('deliverPush', request);
   }
 
   /** @param {boolean} isAborted see PushSession */
   supersede(isAborted) {
     // The aggregator may be gone, and the push with it.
-    this.#primary.supersedePush({ session: this.#session.id, isAborted }).catch(() => {});
+    const request = { session: this.#session.id, isAborted };
+    this.#primary.supervisor.request('supersedePush', request).catch(() => {});
   }
 }
 

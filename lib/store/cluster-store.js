@@ -234,22 +234,13 @@ class ClusterStore {
   }
 
   /**
-   * Reads the logs of all threads of this process, so that a page has little left to read.
-   *
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *readLogs() {
-    for (const thread of [...this.#threads.values()]) yield* thread.read();
-  }
-
-  /**
    * Reads all threads of this process as they are now.
    *
    * @returns {Generator<void>} yields where a slice may end
    */
   *readThreads() {
-    yield* this.readLogs();
     const threads = [...this.#threads.values()];
+    for (const thread of threads) yield* thread.read();
     for (const thread of threads) thread.capture();
     for (const thread of threads) yield* thread.readDigests();
     for (const thread of threads) this.#takeEnded(thread);

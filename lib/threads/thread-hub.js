@@ -280,7 +280,7 @@ class ThreadHub {
     record.isPublished = true;
     if (this.#isAggregated === undefined) {
       this.#isAggregated = !this.#isMember();
-      if (this.#isAggregated) this.#primary()?.start();
+      if (this.#isAggregated) void this.#primary()?.supervisor.start();
       else this.#members = new MemberThreads();
     }
     this.#show(record);
@@ -325,7 +325,7 @@ class ThreadHub {
    * @param {SharedParts} parts
    */
   #share(record, parts) {
-    if (this.#isAggregated) this.#primary()?.shareThread(record.number, parts);
+    if (this.#isAggregated) this.#primary()?.supervisor.send('share', record.number, parts);
     this.#members?.share(record, parts);
   }
 
@@ -364,7 +364,7 @@ class ThreadHub {
   #end(record, isReplaced) {
     if (!this.#isAggregated) return;
     this.#ended.set(record.number, record);
-    this.#primary()?.retireThread(record.number, isReplaced);
+    this.#primary()?.supervisor.retire(record.number, { isLastExpected: false, isReplaced });
   }
 
   /** @param {ThreadRecord} record */

@@ -130,7 +130,7 @@ it('a worker whose log is missing is asked again, with the name of that log', ()
   aggregator.answer({ workerId: WORKER, file });
   const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: false }));
   assert.deepEqual(result.again, [WORKER]);
-  assert.deepEqual(result.badLogs, [[WORKER, worker.source.log.name]]);
+  assert.deepEqual(result.failures, [[WORKER, { badLog: worker.source.log.name }]]);
   counted = 1;
   answer();
   assert.deepEqual(page(false), { again: [], total: 2 });
@@ -175,10 +175,10 @@ function assertIsAskedOverIpc(t, code) {
     throw Object.assign(new Error(`${code}: it cannot be opened`), { code });
   });
   const file = answer();
-  const { again, unreadable } = runThrough(
+  const { again, failures } = runThrough(
     aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: false }),
   );
-  assert.deepEqual({ again, unreadable }, { again: [WORKER], unreadable: [WORKER] });
+  assert.deepEqual({ again, failures }, { again: [WORKER], failures: [[WORKER, { isUnreadable: true }]] });
   assert.ok(!fs.existsSync(file));
   assert.equal(aggregator.refused.get(code), 1);
 }

@@ -141,57 +141,6 @@ describe('a thread that is lost', () => {
     assert.equal(after.get(`own_total{worker="${id}"}`), 110);
     await cluster.end();
   });
-
-  it('a thread that is lost while a worker runs a collect hook costs nothing, even if it exits in the next one', async () => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    await cluster.inWorker(id, ({ client, state }) => {
-      state.calls = 0;
-      const collect = () => {
-        state.calls++;
-        return new Promise(resolve => (state.release = resolve));
-      };
-      state.slow = new client.Gauge({ name: 'slow', help: 'h', collect });
-    });
-    const hookRuns = calls =>
-      until(() => cluster.inWorker(id, ({ state }, calls) => state.calls === calls, calls), 'the hook runs');
-    const scrape = cluster.scrape();
-    await hookRuns(1);
-    await loseThread(cluster);
-    await cluster.inWorker(id, ({ state }) => state.release());
-    // It has been asked again by now, for the new thread.
-    await hookRuns(2);
-    await cluster.endWorker(id, exit, 10);
-    assert.ok(counted(await scrape) >= total);
-    await cluster.allRetired();
-    assert.equal(counted(await cluster.scrape()), total + 10);
-  });
-
-  it('a thread that is lost while a worker hangs leaves the page, as another worker that hangs later does: both are killed, and keep what was scraped', async () => {
-    const cluster = shared();
-    const {
-      ids: [first, second],
-      total,
-    } = await startWorkers(cluster, 2);
-    await hang(cluster, first, total);
-    await loseThread(cluster);
-    assert.equal(counted(await cluster.scrape()), total);
-    await cluster.inWorker(1, record);
-    await hang(cluster, second, total + 1);
-    await cluster.inWorker(1, record);
-    // Nobody waits for either of them any more.
-    const samples = await cluster.scrape({ timeout: LONG });
-    assert.equal(counted(samples), total + 2);
-    for (const id of [first, second]) {
-      assert.equal(samples.get(`open{worker="${id}"}`), 100);
-      await kill(cluster, id);
-      const after = await cluster.scrape();
-      assert.equal(counted(after), total + 2);
-      assert.equal(after.get(`own_total{worker="${id}"}`), 100);
-      assert.equal(after.get(`open{worker="${id}"}`), undefined);
-      assert.deepEqual(cluster.keptFiles(id), []);
-    }
-  });
 });
 
 describe('a fault in a cluster that goes on', () => {
@@ -226,25 +175,6 @@ describe('a fault in a cluster that goes on', () => {
     assert.equal(samples.get('prom_client_cluster_workers{state="fresh"}'), 2);
     assert.equal(samples.get('prom_client_cluster_workers{state="stale"}'), 0);
     await kill(cluster, ids[0]);
-  });
-
-  it('a request that cannot be sent is sent again later', async () => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    await cluster.inWorkers([1, id], record);
-    await cluster.run(({ cluster }, id) => {
-      const worker = cluster.workers[id];
-      worker.send = (message, callback) => {
-        delete worker.send;
-        process.nextTick(callback, Object.assign(new Error('EAGAIN'), { code: 'EAGAIN' }));
-      };
-    }, id);
-    assert.equal(counted(await cluster.scrape({ timeout: LONG })), total + 1);
-    await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), MINUTE);
-    await until(async () => counted(await cluster.scrape()) === total + 2, 'it is asked again');
-    const { unresponsive, failing } = await cluster.internals();
-    assert.deepEqual({ unresponsive, failing }, { unresponsive: 0, failing: 0 });
-    await kill(cluster, id);
   });
 
   it("what a worker counts in the application's own 'exit' handler is in the totals", async () => {
@@ -290,29 +220,6 @@ describe('a fault in a cluster that goes on', () => {
     const samples = await cluster.scrape();
     assert.equal(samples.get('queued_total'), 14);
     assert.equal(counted(samples), total);
-  });
-
-  it('an AggregatorRegistry that is closed ends the wait of shutdown() for a death', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-    } = await startWorkers(cluster);
-    const text = await cluster.run(
-      async (context, id, timeout) => {
-        const { cluster, aggregator, construct } = context;
-        const worker = cluster.workers[id];
-        const gone = new Promise(resolve => worker.on('exit', resolve));
-        worker.process.kill('SIGKILL');
-        await gone;
-        await Promise.all([aggregator.shutdown(timeout), aggregator.close()]);
-        context.aggregator = construct();
-        return context.aggregator.clusterMetrics();
-      },
-      id,
-      LONG,
-    );
-    // The next one has the live workers, without the totals of the dead.
-    assert.match(text, new RegExp(`^done_total ${await cluster.inWorker(1, ownCount)}$`, 'm'));
   });
 
   it('an AggregatorRegistry that is closed while a worker drains leaves nothing of that worker in the next one', async t => {

@@ -5,7 +5,7 @@
 // one had not done.
 
 const { startBackend } = require('./aggregator-backend');
-const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
+const { isOutOfMemory } = require('./thread-backend');
 const { Spool } = require('../../spool/spool');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
@@ -235,21 +235,28 @@ class AggregatorSupervisor {
     this.#backend?.send('retire', workerId, death);
   }
 
-  /**
-   * @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close()
-   */
+  /** @returns {Promise<void>} resolves when all dead workers are part of the retired totals */
   async allRetired() {
-    while (this.#retiring.size > 0 && !this.#closed)
+    while (this.#retiring.size > 0)
       await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
+  }
+
+  /**
+   * @param {import('./aggregator-backend').Requested} op
+   * @param {...unknown} args
+   * @returns {Promise<any>} rejected if the aggregator is lost
+   */
+  async request(op, ...args) {
+    return this.running.request(op, ...args);
   }
 
   /**
    * The aggregator that runs now. A page must be finished by the aggregator that started it.
    *
-   * @throws {ThreadLostError} if there is none at the moment
+   * @throws {Error} if there is none at the moment
    */
   get running() {
-    if (this.#backend === undefined) throw new ThreadLostError('the aggregator is not running');
+    if (this.#backend === undefined) throw new Error('the aggregator is not running');
     return this.#backend;
   }
 
@@ -258,7 +265,6 @@ class AggregatorSupervisor {
     this.#closed = true;
     clearTimeout(this.#restartTimer);
     process.removeListener('exit', this.#onExit);
-    for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.
     const started = Promise.resolve(this.starting).catch(() => {});
     await settledWithin(started, START_MILLISECONDS, { mayEnd: true });

@@ -8,22 +8,16 @@ const { inspect } = require('node:util');
 const { aggregators, customAggregators, plainMetric } = require('./json-aggregators');
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
-const { ScrapeDurations } = require('./scrape-durations');
+const { scrapeDurations } = require('./scrape-durations');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
 const { primaryFacts } = require('./cluster-state');
 const { WorkerRecord, deathOf, isOnline } = require('./worker-record');
-const { TEXT } = require('../../exposition/formats');
 const { unavailable } = require('../../registry/unavailable');
 const { debug, isDebugging } = require('../../options/debug-log');
 const { warnOnce } = require('../../options/warnings');
-
-// Timeout of a scrape that no caller waits for.
-const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
-
-const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
 
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../../aggregator/aggregator').Format} Format */
@@ -50,19 +44,18 @@ const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
  */
 
 class ClusterPrimary {
-  #supervisor;
+  /** Keeps the aggregator running: what concerns neither workers nor pages is sent to it directly. */
+  supervisor;
   #roster;
   #requests;
   #messages;
   #rounds;
-  #durations = new ScrapeDurations();
+  #durations = scrapeDurations();
   /** @type {WorkerRecord | undefined} with `includePrimary` */
   #own = undefined;
   #threads;
   /** @type {(() => Iterable<any>) | undefined} own registries without that option, until logged */
   #leftOut = undefined;
-  /** @type {Pick<RenderResult, 'refused' | 'state'> | undefined} of the last render */
-  lastResult = undefined;
   /** Whether the last page had numbers of all workers that an earlier one had. */
   #isComplete = true;
 
@@ -79,7 +72,7 @@ class ClusterPrimary {
       const worker = new OwnWorker(registries, message => this.#messages.receive(own, message));
       const own = (this.#own = new WorkerRecord(/** @type {any} */ (worker)));
     } else this.#leftOut = registries;
-    this.#supervisor = new AggregatorSupervisor(options, {
+    this.supervisor = new AggregatorSupervisor(options, {
       // Tells running workers where to write their last columns, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
@@ -88,33 +81,35 @@ class ClusterPrimary {
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),
-      generation: () => this.#supervisor.generation,
+      generation: () => this.supervisor.generation,
       connected: () => this.#connected(),
       ask: (workerId, timeout) => this.#ask(workerId, timeout),
       giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
-      discard: file => this.#supervisor.send('discard', file),
+      discard: file => this.supervisor.send('discard', file),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
     this.#messages = new WorkerMessages({
-      supervisor: this.#supervisor,
+      supervisor: this.supervisor,
       requests: this.#requests,
-      pageRequests: new PageRequests(this.#rounds, this.#supervisor),
+      pageRequests: new PageRequests(this.#rounds, this.supervisor),
       checkpointInterval: options.checkpointInterval,
       onAnswered: (...answered) => this.#rounds.settle(...answered),
     });
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
-      onAdded: () => void this.#supervisor.start(),
+      onAdded: () => void this.supervisor.start(),
       onOnline: record => {
         this.#messages.welcome(record);
-        this.#requests.askAgain(record, this.#messages.fields);
+        // A request or its answer may be lost with an earlier link.
+        record.outstanding = 0;
+        this.#rounds.settle(record.worker.id, false, -Infinity);
       },
       onMessage: (record, message) => this.#messages.receive(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
-      onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),
+      onRetired: record => this.supervisor.retire(record.worker.id, deathOf(record)),
     });
     this.#roster.open();
   }
@@ -129,29 +124,6 @@ class ClusterPrimary {
    */
   collect(format, timeout) {
     return /** @type {Promise<Bytes | undefined>} */ (this.#rounds.collect(format, timeout));
-  }
-
-  /** Starts the aggregator before it is needed: the first scrape may have little time. */
-  start() {
-    void this.#supervisor.start();
-  }
-
-  /**
-   * Sends the aggregator the memory that a thread shares.
-   *
-   * @param {number} id the thread's
-   * @param {import('../../source/thread-mirror').SharedParts} parts
-   */
-  shareThread(id, parts) {
-    this.#supervisor.send('share', id, parts);
-  }
-
-  /**
-   * @param {number} id of a thread that has ended
-   * @param {boolean} isReplaced whether it has another id from now on
-   */
-  retireThread(id, isReplaced) {
-    this.#supervisor.retire(id, { isLastExpected: false, isReplaced });
   }
 
   /**
@@ -169,26 +141,10 @@ class ClusterPrimary {
     return /** @type {Promise<any>} */ (this.#rounds.collect(page, timeout));
   }
 
-  /**
-   * Has the aggregator send a push.
-   *
-   * @param {import('../../push/push-senders').DeliveryRequest} request
-   * @returns {Promise<import('../../push/push-senders').Outcome>}
-   * @throws {Error} if the aggregator is lost
-   */
-  async deliverPush(request) {
-    return this.#supervisor.running.request('deliverPush', request);
-  }
-
-  /** @param {import('../../push/push-senders').SupersedeRequest} request */
-  async supersedePush(request) {
-    await this.#supervisor.running.request('supersedePush', request);
-  }
-
   /** Whether there is nothing to aggregate and never was: this process has had no worker so far. */
   get isAlone() {
     this.#roster.addUnannounced();
-    return this.#own === undefined && this.#supervisor.starting === undefined;
+    return this.#own === undefined && this.supervisor.starting === undefined;
   }
 
   /**
@@ -198,7 +154,7 @@ class ClusterPrimary {
    */
   async drained() {
     await this.#rounds.drained();
-    await this.#supervisor.allRetired();
+    await this.supervisor.allRetired();
   }
 
   /**
@@ -208,11 +164,11 @@ class ClusterPrimary {
    * @returns {Promise<number>} how many label sets there were
    */
   async removeRetired(request) {
-    const { starting } = this.#supervisor;
+    const { starting } = this.supervisor;
     // If no aggregator was ever started, there were no workers.
     if (starting === undefined) return 0;
     await starting;
-    return this.#supervisor.running.request('removeRetired', request);
+    return this.supervisor.request('removeRetired', request);
   }
 
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */
@@ -222,18 +178,18 @@ class ClusterPrimary {
       if (isOnline(record.worker)) this.#messages.dismiss(record);
     }
     this.#rounds.close(this.#threads === undefined ? 'AggregatorRegistry' : 'WorkerRegistry');
-    await this.#supervisor.close();
+    await this.supervisor.close();
   }
 
   /** @returns {import('./cluster-state').ClusterState} */
   state() {
-    return { ...this.#supervisor.place, directory: this.#supervisor.directory };
+    return { ...this.supervisor.place, directory: this.supervisor.directory };
   }
 
   /** @returns {import('./cluster-state').Sources} */
   get sources() {
     const threads = this.#threads?.shown() ?? [];
-    return { records: this.#roster.all, supervisor: this.#supervisor, messages: this.#messages, threads };
+    return { records: this.#roster.all, supervisor: this.supervisor, messages: this.#messages, threads };
   }
 
   /**
@@ -243,7 +199,7 @@ class ClusterPrimary {
   #ready() {
     this.#roster.addUnannounced();
     this.#logLeftOut();
-    return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();
+    return this.#own === undefined ? this.supervisor.starting : this.supervisor.start();
   }
 
   /** Logs one line, for readers who miss the primary's own metrics. */
@@ -260,9 +216,6 @@ class ClusterPrimary {
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
   #onAggregatorLost() {
     for (const record of this.#followed) record.position = undefined;
-    // Now and not with the next scrape, because the numbers of a worker that dies before that would be lost.
-    if (this.#rounds.isCollecting) return;
-    this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
 
   #welcomeAll() {
@@ -297,7 +250,7 @@ class ClusterPrimary {
    * @param {number} waited milliseconds
    */
   #giveUp(workerIds, waited) {
-    this.#durations.collected(waited / 1000);
+    this.#durations.collect.observe(waited / 1000);
     for (const workerId of workerIds) this.#requests.timeOut(this.#recordOf(workerId));
   }
 
@@ -330,7 +283,7 @@ class ClusterPrimary {
     const facts = formats.some(({ selfMetrics }) => selfMetrics)
       ? await primaryFacts(this.sources, this.#durations, startedAt)
       : undefined;
-    const aggregator = this.#supervisor.running;
+    const aggregator = this.supervisor.running;
     const custom = customAggregators();
     const shown = this.#followed.filter(({ isShown }) => isShown).map(({ worker }) => worker.id);
     /** @type {RenderResult} */
@@ -350,21 +303,17 @@ class ClusterPrimary {
   }
 
   /** @param {RenderResult} result */
-  #noteResult({ refused, state, seconds, positions: entries, ended, badLogs, unreadable }) {
-    this.lastResult = { refused, state };
+  #noteResult({ state, seconds, positions: entries, ended, failures: failed }) {
     warnOfUnknownAggregator(state.failures);
-    this.#durations.merged(seconds);
-    for (const workerId of unreadable) {
-      const record = this.#roster.get(workerId);
-      if (record !== undefined) record.overIpc = true;
-    }
-    const bad = new Map(badLogs);
+    this.#durations.merge.observe(seconds);
+    const failures = new Map(failed);
     const positions = new Map(entries);
     const batches = new Map(ended);
     this.#isComplete = true;
     for (const record of this.#followed) {
       const { id } = record.worker;
-      record.badLog = bad.get(id);
+      record.badLog = failures.get(id)?.badLog;
+      record.overIpc = failures.get(id)?.isUnreadable === true;
       record.ended = batches.get(id);
       if (positions.has(id)) {
         record.position = positions.get(id);

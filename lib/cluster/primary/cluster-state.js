@@ -41,7 +41,7 @@
 
 /**
  * @param {Sources} sources
- * @param {import('./scrape-durations').ScrapeDurations} durations
+ * @param {ReturnType<typeof import('./scrape-durations').scrapeDurations>} durations
  * @param {number} startedAt when the workers were asked, by performance.now()
  * @returns {Promise<import('../../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
  *   scrapes
@@ -62,7 +62,7 @@ async function primaryFacts({ records, supervisor, messages, threads }, duration
     lostThreads: supervisor.lostThreads,
     inPlaceReason: supervisor.place.aggregatorReason,
     group: supervisor.group,
-    durations: await durations.toJSON(),
+    durations: await Promise.all([durations.collect.get(), durations.merge.get()]),
   };
 }
 

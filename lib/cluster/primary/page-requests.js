@@ -42,8 +42,6 @@ const TOO_LONG = 'The page cannot be written to a file, and is too long for a me
 class PageRequests {
   #rounds;
   #supervisor;
-  /** @type {WeakMap<WorkerRecord, Queue>} */
-  #queues = new WeakMap();
 
   /**
    * @param {Pick<import('./scrape-rounds').ScrapeRounds, 'collect'>} rounds
@@ -61,7 +59,7 @@ class PageRequests {
    */
   receive(record, message) {
     const request = readRequest(message);
-    const queue = this.#queueOf(record);
+    const queue = (record.pages ??= this.#createQueue(record));
     if (request === undefined || queue.unanswered >= MAX_UNANSWERED_PAGES) return false;
     queue.unanswered++;
     queue.requests.add(request);
@@ -72,16 +70,15 @@ class PageRequests {
    * @param {WorkerRecord} record
    * @returns {Queue}
    */
-  #queueOf(record) {
-    let queue = this.#queues.get(record);
-    if (queue !== undefined) return queue;
-    /** @type {Batches<ReadRequest>} */
-    const requests = new Batches(batch => {
-      for (const request of batch) void this.#answer(record, request);
-      return pause(PAUSE_MILLISECONDS);
-    }, PAUSE_MILLISECONDS);
-    queue = { unanswered: 0, requests };
-    this.#queues.set(record, queue);
+  #createQueue(record) {
+    /** @type {Queue} */
+    const queue = {
+      unanswered: 0,
+      requests: new Batches(batch => {
+        for (const request of batch) void this.#answer(record, request).then(() => queue.unanswered--);
+        return pause(PAUSE_MILLISECONDS);
+      }, PAUSE_MILLISECONDS),
+    };
     return queue;
   }
 
@@ -90,8 +87,7 @@ class PageRequests {
    * @param {ReadRequest} request
    * @returns {Promise<void>} never rejected
    */
-  async #answer(record, request) {
-    const { worker } = record;
+  async #answer({ worker }, request) {
     const { pageId } = request;
     try {
       if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...(await this.#collect(worker, request)) });
@@ -102,7 +98,6 @@ class PageRequests {
       const code = line === undefined ? undefined : /** @type {any} */ (error).code;
       send(worker, { type: PAGE, pageId, error: textOf(error), reason: line, code });
     }
-    this.#queueOf(record).unanswered--;
   }
 
   /**

@@ -9,8 +9,6 @@ const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
 const { COLLECT } = require('../../source/failure-counts');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
-const { ThreadLostError } = require('./thread-backend');
-const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
 const { HOOK_FAILURES, HAS_NATIVE, withFacts } = require('../../exposition/page-bytes');
 const { Batches } = require('../../event-loop/batches');
@@ -72,11 +70,6 @@ class ScrapeRounds {
   /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
-  }
-
-  /** Whether callers wait for a round: such a round asks all workers again if the aggregator is replaced. */
-  get isCollecting() {
-    return [...this.#rounds].some(({ callers }) => callers.size > 0);
   }
 
   /**
@@ -182,7 +175,7 @@ class ScrapeRounds {
       if (callers.length === 0) return;
       const rendering = isCurrent() ? this.#render(callers, isLast, round.startedAt) : undefined;
       const result = await rendering?.catch(error => {
-        if (!isThreadLost(error)) throw error;
+        if (isCurrent()) throw error;
       });
       const isLost = !result || !isCurrent();
       if (result && !isLost && (isLast || result.again.length === 0)) {
@@ -260,6 +253,7 @@ class ScrapeRounds {
     this.#callers.waiting.delete(caller);
     round?.callers.delete(caller);
     this.#boundRendering(caller);
+    const generation = this.#cluster.generation();
     try {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
@@ -273,7 +267,8 @@ class ScrapeRounds {
       }
       this.#deliver([caller], result, answered);
     } catch (error) {
-      caller.reject(isThreadLost(error) ? timedOut() : /** @type {Error} */ (error));
+      const isLost = generation !== this.#cluster.generation();
+      caller.reject(isLost ? timedOut() : /** @type {Error} */ (error));
     }
     // Only now: otherwise the round would render for nobody, and this caller would wait for that.
     round?.noteLeft();
@@ -324,11 +319,6 @@ class ScrapeRounds {
   #discard(callers) {
     for (const { format } of callers) if (format.file !== undefined) this.#cluster.discard(format.file);
   }
-}
-
-/** @param {unknown} error possibly anything that an aggregator of the application has thrown */
-function isThreadLost(error) {
-  return asError(error) instanceof ThreadLostError;
 }
 
 /**

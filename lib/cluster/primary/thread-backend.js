@@ -11,14 +11,12 @@ const { unref } = require('../../event-loop/timers');
 /** @typedef {import('./aggregator-backend').BackendOptions} BackendOptions */
 /** @typedef {import('./aggregator-backend').Events} Events */
 
-// Merging and writing a million series takes half a second.
+// Merging and writing a million series takes half a second. A thread that does not reply hangs, because its
+// file system does for example.
 const HANG_MILLISECONDS = 30_000;
 
 /** Id of the message with which a thread says that it is ready. */
 const START_ID = 0;
-
-/** The thread was lost during a scrape: the scrape may be tried again. */
-class ThreadLostError extends Error {}
 
 /**
  * @param {any} error
@@ -120,11 +118,6 @@ class ThreadBackend {
       case 'retired':
         this.#events.onRetired(message.workerIds, message.totals);
         break;
-      case 'broken':
-        // Its state may be half changed, so another one takes over.
-        debug('the aggregator thread is broken: %s', message.message);
-        if (this.#thread !== undefined) this.#giveUp(this.#thread);
-        break;
       default:
         if (message.error !== undefined) this.#settle(message.id)?.reject(new Error(message.error));
         else this.#settle(message.id)?.resolve(message.result);
@@ -147,19 +140,8 @@ class ThreadBackend {
     const isStarting = this.#pending.has(START_ID);
     this.#pending.clear();
     if (!this.#closing && !isStarting) this.#events.onRestart(this.#error);
-    const gone = new ThreadLostError('the aggregator thread is gone');
+    const gone = new Error('the aggregator thread is gone');
     for (const { reject } of pending) reject((isStarting && this.#error) || gone);
-  }
-
-  /**
-   * Replaces a thread that is broken, or does not reply, because its file system hangs for example.
-   *
-   * @param {import('node:worker_threads').Worker} thread
-   */
-  #giveUp(thread) {
-    // Before terminate(), because a thread that hangs in the kernel takes a long time to end.
-    this.#onThreadLost(thread);
-    thread.terminate();
   }
 
   /**
@@ -197,7 +179,7 @@ class ThreadBackend {
    */
   request(op, ...args) {
     const thread = this.#thread;
-    if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
+    if (thread === undefined) return Promise.reject(new Error('there is no aggregator thread'));
     const isLong = op === 'deliverPush';
     const id = this.#nextId++;
     const reply = this.#replyOf(thread, id, isLong);
@@ -220,30 +202,15 @@ class ThreadBackend {
     const reply = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject, isLong }));
     if (isLong) return reply;
     thread.ref();
-    const endWatch = watch(() => {
+    const replace = () => {
       debug('the aggregator thread does not answer');
-      this.#giveUp(thread);
-    });
-    return reply.finally(endWatch);
+      // Before terminate(), because a thread that hangs in the kernel takes a long time to end.
+      this.#onThreadLost(thread);
+      thread.terminate();
+    };
+    const timer = unref(setTimeout(replace, HANG_MILLISECONDS));
+    return reply.finally(() => clearTimeout(timer));
   }
 }
 
-/**
- * Calls a function if a thread hangs. While this process is stopped or its loop is blocked, timers expire,
- * but messages are not read, and a stopped thread does not run. So two timers run one after the other: a stop
- * makes at most one of them expire too early, and messages are read between them.
- *
- * @param {() => void} onHang
- * @returns {() => void} to be called when the thread has replied
- */
-function watch(onHang) {
-  const half = HANG_MILLISECONDS / 2;
-  let timer = unref(
-    setTimeout(() => {
-      timer = unref(setTimeout(onHang, half));
-    }, half),
-  );
-  return () => clearTimeout(timer);
-}
-
-module.exports = { ThreadBackend, ThreadLostError, isOutOfMemory };
+module.exports = { ThreadBackend, isOutOfMemory };

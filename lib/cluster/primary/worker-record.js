@@ -23,8 +23,6 @@ class WorkerRecord {
   outstanding = 0;
   /** When that request was last sent, by performance.now(). */
   askedAt = 0;
-  /** Deadline of the scrape that has sent it, by performance.now(). */
-  deadline = 0;
   /** When that request was first sent, by performance.now(). */
   requestedAt = 0;
   /** Whether the worker has missed a deadline or could not be reached, and has not answered since. */
@@ -41,6 +39,8 @@ class WorkerRecord {
   disconnected = false;
   /** @type {string | undefined} error of its last answer */
   error = undefined;
+  /** @type {import('./page-requests').Queue | undefined} its requests for pages */
+  pages = undefined;
 
   /** @param {Worker} worker that was never asked */
   constructor(worker) {

@@ -62,18 +62,6 @@ class WorkerRequests {
   }
 
   /**
-   * Sends the outstanding request again, if there is one, to a worker that has a new link: the request or its
-   * answer may be lost.
-   *
-   * @param {WorkerRecord} record
-   * @param {RequestFields} fields
-   */
-  askAgain(record, fields) {
-    if (record.outstanding === 0) return;
-    this.#send(record, Math.max(record.deadline - this.#now(), 1), fields);
-  }
-
-  /**
    * Notes that a scrape has waited for the worker and timed out.
    *
    * @param {WorkerRecord | undefined} record
@@ -105,7 +93,6 @@ class WorkerRequests {
    */
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
-    record.deadline = record.askedAt + timeout;
     const { worker, outstanding: requestId, position: known, badLog, ended } = record;
     const directory = record.overIpc ? '' : fields.directory;
     record.overIpc = false;

@@ -12,25 +12,18 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 let started;
 let startError;
 let lost;
-/** Whether threads can be started; else the aggregation runs in place. */
-let canStart;
-/** Whether there is a file of the thread. */
-let isMissing;
 let supervisor;
 beforeEach(() => {
   started = [];
   startError = undefined;
   lost = 0;
-  canStart = true;
-  isMissing = false;
   supervisor = new AggregatorSupervisor(
     {},
     { onDirectory() {}, onLost: () => lost++ },
     async (options, events, reason) => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
-      const inPlaceReason = reason ?? (isMissing ? 'missing' : canStart ? '' : 'start');
-      return { inPlaceReason, send() {}, close: async () => {} };
+      return { inPlaceReason: reason ?? '', send() {}, close: async () => {} };
     },
   );
 });
@@ -126,27 +119,6 @@ it('a backend that starts after close() is closed, and its directory removed', a
   begin({ send() {}, close: async () => closed++ });
   await slow.starting;
   assert.equal(closed, 1);
-});
-
-it('aggregation in place stays if no thread could be started', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  canStart = false;
-  await supervisor.start();
-  canStart = true;
-  t.mock.timers.tick(600_000);
-  await supervisor.starting;
-  assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
-  assert.deepEqual([started.length, lost], [1, 0]);
-});
-
-it('aggregation in place stays if the file of the thread is missing', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  isMissing = true;
-  await supervisor.start();
-  assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'missing' });
-  t.mock.timers.tick(600_000);
-  await supervisor.starting;
-  assert.deepEqual([started.length, lost], [1, 0], 'no worker is asked for a full snapshot');
 });
 
 describe('a thread that ends for another reason', () => {

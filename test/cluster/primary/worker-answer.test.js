@@ -38,6 +38,16 @@ describe('the answer of a worker', () => {
     }
   });
 
+  it('the answer of a worker whose file has a name of another shape is refused', () => {
+    const names = [
+      ...[`../${FILE}`, `./${FILE}`, `x/${FILE}`, `..\\${FILE}`, `/tmp/${FILE}`, ` ${FILE}`, `${FILE}\0`],
+      ...[`${FILE}\n`, FILE.replace('.columns', '.tmp'), FILE.toUpperCase(), FILE.replace('a.', '.')],
+      ...[FILE.replace('w3', 'w2'), FILE.replace('r5', 'r1'), `w3-${'0'.repeat(24)}.log`, 'retired.snap'],
+      ...['owner.json', 'lock', '.', '..', '', FILE.repeat(100_000), [FILE], { toString: () => FILE }],
+    ];
+    for (const file of names) assert.equal(read({ file, bytes: 8 }).refused, 'answer', String(file));
+  });
+
   it('the answer of a worker with an invalid length of its file is passed on, so that the file is refused and removed', () => {
     for (const bytes of [undefined, null, '8', 8.5, NaN, Infinity, {}]) {
       assert.deepEqual(read({ file: FILE, bytes }).answer, { workerId: 3, file: FILE, maxBytes: 0 });

@@ -78,18 +78,6 @@ describe('shutdown() and close() in a cluster', () => {
     assert.deepEqual(await growth(cluster, before), [10, 1]);
   });
 
-  it('shutdown() in a worker runs collect hooks once more, and a kill next loses nothing', async () => {
-    const cluster = shared();
-    const before = totalsOf(await cluster.scrape());
-    const id = await startWorker(cluster);
-    await cluster.inWorker(id, count);
-    assert.deepEqual(await growth(cluster, before), [1, 1]);
-    await cluster.inWorker(id, count, 10);
-    await cluster.inWorker(id, shutDown, LONG);
-    await cluster.killWorker(id);
-    assert.deepEqual(await growth(cluster, before), [11, 2]);
-  });
-
   it('after shutdown() a worker may go on counting, and its orderly end loses nothing', async () => {
     const cluster = shared();
     const before = totalsOf(await cluster.scrape());
@@ -270,46 +258,6 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.run(shutDown, 200);
     assert.equal(doneIn(await cluster.scrape()) - before, 4);
   });
-
-  it('close() of the last of many registries leaves no thread, no directory, and nothing that keeps the process', async () => {
-    const cluster = shared();
-    const before = doneIn(await cluster.scrape());
-    const id = await startWorker(cluster);
-    await cluster.inWorker(id, count, 2);
-    const texts = await cluster.run(async ({ construct, state }) => {
-      state.many = Array.from({ length: 20 }, () => construct());
-      return Promise.all(state.many.map(registry => registry.clusterMetrics()));
-    });
-    const total = `done_total ${before + 2}`;
-    assert.deepEqual([...new Set(texts.map(text => /^done_total .*$/m.exec(text)[0]))], [total]);
-    assert.equal(await cluster.run(({ threads }) => threads.length), 1);
-    assert.equal(cluster.spools().length, 1);
-    // All but one, some of them twice.
-    await cluster.run(({ aggregator, state }) =>
-      Promise.all([aggregator, ...state.many.slice(1), ...state.many.slice(5)].map(each => each.close())),
-    );
-    assert.equal(cluster.spools().length, 1);
-    const text = await cluster.run(({ aggregator }) => aggregator.clusterMetrics());
-    assert.match(
-      text,
-      new RegExp(`^${total}$`, 'm'),
-      'a closed registry shows metrics while others are open',
-    );
-    await cluster.run(({ state }) => state.many[0].close());
-    assert.deepEqual(cluster.spools(), []);
-    assert.deepEqual(
-      await cluster.run(({ process }) =>
-        process.getActiveResourcesInfo().filter(name => !/^Pipe|^Process/.test(name)),
-      ),
-      [],
-    );
-    assert.equal(await cluster.run(({ aggregator }) => aggregator.clusterMetrics()), '');
-    const listeners = await cluster.run(({ cluster }) =>
-      ['fork', 'online'].map(name => cluster.listenerCount(name)),
-    );
-    assert.deepEqual(listeners, [0, 0]);
-    await cluster.run(shutDown, LONG);
-  });
 });
 
 /** Two of three workers die, unscraped since they counted last. */
@@ -366,7 +314,7 @@ describe('shutdown() in other clusters', () => {
         const onGone = async () => {
           if (++events < 2) return;
           await registry.shutdown(60_000);
-          console.log(JSON.stringify(require(${JSON.stringify(SHARED)}).primaryOfProcess().sources.supervisor.retiring));
+          console.log(JSON.stringify(require(${JSON.stringify(SHARED)}).primaryOfProcess().supervisor.retiring));
         };
         cluster.on('exit', onGone).on('disconnect', onGone);
         cluster.fork();
