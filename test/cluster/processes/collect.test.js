@@ -165,20 +165,6 @@ describe('collect hooks', () => {
       }
     });
 
-    await t.test('a collect hook of a worker that disconnects meanwhile does no harm', async () => {
-      await cluster.inWorker(2, count);
-      assert.equal((await scrape(cluster)).get('done_total'), 4);
-      await cluster.inWorker(2, ({ cluster, process, state }) => {
-        state.fail.never_ends = true;
-        state.finish = undefined;
-        const leave = () => (state.finish ? cluster.worker.disconnect() : setImmediate(leave));
-        process.once('message', leave);
-      });
-      assert.equal((await scrape(cluster)).get('done_total'), 4);
-      await cluster.gone(2);
-      assert.equal((await scrape(cluster)).get('done_total'), 4);
-    });
-
     await cluster.end();
   });
 

@@ -6,7 +6,7 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage, parseText, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
+const { startCluster, copyPackage, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
 
 /** Loads another copy in addition to the first; each counts under its own label. */
 const loadCopy = ({ client, require, process, state }, copy) => {
@@ -175,24 +175,6 @@ it('two copies of the package in each process', async t => {
     assert.deepEqual(counted(await cluster.scrape()), [6, 6]);
   });
 
-  await cluster.end();
-});
-
-it('default metrics of several copies in a worker are those of one', async t => {
-  const copy = copyPackage(t);
-  const cluster = await startCluster(t, { workers: 1 });
-  const own = await cluster.inWorker(
-    1,
-    async ({ client, require }, copy) => {
-      for (const each of [client, require(copy)]) each.collectDefaultMetrics({ runtime: true });
-      return client.register.metrics();
-    },
-    copy,
-  );
-  const [expected, samples] = [parseText(own), await cluster.scrape()];
-  for (const name of ['nodejs_heap_limit_bytes', 'process_max_fds']) {
-    assert.equal(samples.get(name), expected.get(name), name);
-  }
   await cluster.end();
 });
 

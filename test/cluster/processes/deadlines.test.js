@@ -89,32 +89,6 @@ it('deadlines of scrapes in a cluster of two workers', async t => {
     },
   );
 
-  await t.test(
-    'a thread that ends while a scrape waits: workers that had answered are asked again',
-    async () => {
-      await cluster.inWorker(2, ({ state }) => void state.hold());
-      const before = await cluster.run($ => $.threads.length);
-      const scrape = cluster.run(({ aggregator, threads }) => {
-        const thread = threads.at(-1);
-        const { postMessage } = thread;
-        // The thread ends at the first worker's answer. The second worker answers when there is another
-        // thread.
-        thread.postMessage = function (message, ...rest) {
-          postMessage.call(this, message, ...rest);
-          if (message.op === 'answer') thread.terminate();
-        };
-        return aggregator.clusterMetrics();
-      });
-      await cluster.run(async ({ threads }, before) => {
-        while (threads.length === before) await new Promise(resolve => setImmediate(resolve));
-        await new Promise(resolve => threads.at(-1).once('message', resolve));
-      }, before);
-      await cluster.inWorker(2, ({ state }) => state.release());
-      assert.match(await scrape, new RegExp(`^done_total ${expected}$`, 'm'));
-      assert.equal(await cluster.run($ => $.threads.length), before + 1);
-    },
-  );
-
   await t.test('a scrape waits as long as its call says, else as long as the registry says', async () => {
     for (const name of ['clusterMetrics', 'clusterMetricsBytes']) {
       await cluster.signal(2, 'SIGSTOP');

@@ -6,7 +6,7 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
-const { removeWhileUsed, until } = require('../../fixtures/cluster-harness.js');
+const { until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../../fixtures/cluster-checkpoints.js');
 
@@ -143,21 +143,6 @@ describe('a series that ends in one worker', () => {
       await cluster.allRetired();
       await shows(count);
       await goOn(count);
-    });
-
-    it(`counts once if the directory is gone, and then the thread (${how})`, async () => {
-      const { cluster, a, id, shows, goOn } = await start();
-      const { spool } = cluster;
-      removeWhileUsed(spool);
-      await cluster.inWorker(id, end, a, how);
-      await shows(8);
-      const isReplaced = async () => !['', spool].includes((await cluster.internals()).directory);
-      await until(isReplaced, 'there is another directory');
-      await shows(8);
-      await loseThread(cluster);
-      await shows(8);
-      await goOn(8);
-      await cluster.killWorker(id);
     });
 
     it(`is shown as it was while that one hangs (${how})`, async () => {

@@ -148,27 +148,6 @@ describe('metricsHandler of a cluster', () => {
     await reader.stop();
   });
 
-  it('metricsHandler shows the exemplars of workers in OpenMetrics, and none in text', async () => {
-    await shared().inWorkers([1, 2], ({ client, cluster }) => {
-      client.register.setFormats(['text', 'openmetrics']);
-      const options = { name: 'traced_seconds', help: 'h', buckets: [1, 2], enableExemplars: true };
-      const histogram = new client.Histogram(options);
-      const { id } = cluster.worker;
-      histogram.observe({ value: id, exemplarLabels: { trace_id: `of ${id}` } });
-    });
-    const path = '/?name[]=traced_seconds';
-    const [openMetrics, text] = await Promise.all(
-      ['application/openmetrics-text', 'text/plain'].map(async accept =>
-        (await get(port, { accept }, 'GET', path)).body.toString(),
-      ),
-    );
-    for (const id of [1, 2]) {
-      const sample = `traced_seconds_bucket{le="${id}"} ${id}`;
-      assert.match(openMetrics, new RegExp(`^${sample} # {trace_id="of ${id}"} ${id} [\\d.]+$`, 'm'));
-      assert.match(text, new RegExp(`^${sample}$`, 'm'));
-    }
-  });
-
   it('metricsResponse() in a worker shows the metrics of the cluster', async () => {
     const [status, text] = await shared().inWorker(1, async ({ client }) => {
       const request = new Request('http://localhost/metrics?name[]=done_total');
@@ -181,34 +160,6 @@ describe('metricsHandler of a cluster', () => {
     assert.equal(status, 200);
     const { body } = await get(port, {}, 'GET', '/?name[]=done_total');
     assert.equal(text, body.toString());
-  });
-
-  it('metricsHandler answers many scrapers at once, each in its encoding', async () => {
-    const encodings = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'gzip' : 'identity'));
-    const responses = await Promise.all(
-      encodings.map(encoding => get(port, { 'accept-encoding': encoding })),
-    );
-    const texts = responses.map(({ headers, body }) =>
-      (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString(),
-    );
-    assert.equal(new Set(texts).size, 1);
-    assert.equal(responses.filter(({ headers }) => headers['content-encoding'] === 'gzip').length, 20);
-  });
-
-  it('metricsHandler survives scrapers that go away, and answers the next', async () => {
-    const cluster = shared();
-    await cluster.signal(1, 'SIGSTOP');
-    const arrived = () => cluster.run(({ state }) => state.arrived);
-    const earlier = await arrived();
-    for (let i = 1; i <= 5; i++) {
-      const request = http.get({ host: '127.0.0.1', port, agent: false }).on('error', () => {});
-      await until(async () => (await arrived()) === earlier + i, 'it has arrived');
-      request.destroy();
-    }
-    await cluster.signal(1, 'SIGCONT');
-    const { status, body } = await get(port, {});
-    assert.equal(status, 200);
-    assert.equal(totalIn(body.toString()), 2);
   });
 
   it("metricsHandler answers within the scraper's own timeout while a worker is stopped", async () => {

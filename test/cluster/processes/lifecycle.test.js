@@ -197,17 +197,6 @@ describe('a cluster whose workers come and go', () => {
       assert.equal(after.has(`open{worker="${id}"}`), false);
     });
 
-    it('a killed worker whose channel closes later keeps what was scraped last', async t => {
-      const { id, total } = await forkAndCount(2);
-      const release = await holdChannelOf(cluster(), t, id);
-      await cluster().signal(id, 'SIGKILL');
-      await cluster().event('exit', id);
-      assert.equal(await scraped(), total);
-      release();
-      await cluster().gone(id);
-      assert.equal(await scraped(), total);
-    });
-
     it('a scrape that waits for a worker goes on when the worker is killed, with its last numbers', async () => {
       const { id, total } = await forkAndCount(2);
       await cluster().signal(id, 'SIGSTOP');
@@ -294,64 +283,6 @@ describe('a cluster whose workers come and go', () => {
       await cluster().inWorker(id, record);
       assert.equal(await scraped(), total + 13);
       assert.deepEqual(cluster().spooledFiles(), []);
-      await cluster().killWorker(id);
-    });
-
-    it('a worker with a blocked loop is served from its last numbers, and comes back', async t => {
-      const { id, total } = await forkAndCount();
-      const signal = path.join(makePlace(t), 'go on');
-      const pid = await cluster().inWorker(id, ({ process }) => process.pid);
-      t.after(() => process.kill(pid, 'SIGKILL'));
-      cluster().tellWorker(
-        id,
-        ({ require, state }, signal) => {
-          const { existsSync } = require('node:fs');
-          const pause = new Int32Array(new SharedArrayBuffer(4));
-          state.record(10);
-          while (!existsSync(signal)) Atomics.wait(pause, 0, 0, 5);
-        },
-        signal,
-      );
-      await cluster().inWorker(1, record);
-      assert.equal(await scraped({ without: [id] }), total + 1);
-      assert.equal(await scraped({ timeout: LONG }), total + 1);
-      fs.writeFileSync(signal, '');
-      await until(async () => (await scraped()) === total + 11, 'it is back');
-    });
-
-    it('a worker whose answer was lost comes back by itself', async () => {
-      const { id, total } = await forkAndCount();
-      await cluster().inWorker(id, ({ process, state }) => {
-        // A listener of the application that throws before the library's has its turn, and the application
-        // goes on.
-        process.once('uncaughtException', () => {});
-        process.prependOnceListener('message', () => {
-          throw new Error('this message is lost');
-        });
-        state.record();
-      });
-      assert.equal(await scraped({ without: [id] }), total);
-      await until(async () => (await scraped()) === total + 1, 'it is back');
-      await cluster().killWorker(id);
-    });
-
-    it('a worker that does not answer holds each caller up until its own deadline', async () => {
-      const { id, total } = await forkAndCount();
-      await cluster().signal(id, 'SIGSTOP');
-      const patient = scraped({ timeout: LONG });
-      // Of the same turn, so of the same round.
-      const hasty = cluster().run(async ({ aggregator }) => {
-        const calls = [600_000, 200, 400].map(timeout => aggregator.clusterMetricsBytes({ timeout }));
-        const order = [];
-        calls.forEach((call, i) => call.then(() => order.push(i)));
-        await Promise.all(calls.slice(1));
-        return order;
-      });
-      assert.deepEqual(await hasty, [1, 2]);
-      await cluster().inWorker(1, record);
-      await cluster().signal(id, 'SIGCONT');
-      assert.ok((await patient) >= total);
-      assert.equal(await scraped(), total + 1);
       await cluster().killWorker(id);
     });
   });

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
-const { startCluster, parseText, copyPackage, until } = require('../../fixtures/cluster-harness.js');
+const { startCluster, parseText, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
@@ -222,60 +222,6 @@ describe("the primary's own metrics in the global registry", () => {
     assert.deepEqual(await totals(), [20, 10]);
   });
 
-  it('a collect hook of the primary that throws or never ends costs only its metric, which keeps its last value', async () => {
-    const cluster = shared();
-    await cluster.run(({ client, state }) => {
-      state.collected = 0;
-      const failing = (name, collect) =>
-        new client.Gauge({
-          name,
-          help: 'h',
-          collect() {
-            if (state.broken && collect !== undefined) return collect();
-            this.set(++state.collected);
-          },
-        });
-      failing('throws', () => {
-        throw new Error('it throws');
-      });
-      failing('never_ends', () => new Promise(resolve => (state.finish = resolve)));
-      failing('works');
-      state.counter = new client.Counter({ name: 'hooked_total', help: 'h' });
-      state.counter.inc(10);
-    });
-    const valuesIn = samples =>
-      ['throws', 'never_ends', 'works', 'hooked_total'].map(name => samples.get(name));
-    assert.deepEqual(valuesIn(await cluster.scrape()), [1, 2, 3, 10]);
-    await cluster.run(({ state }) => {
-      state.broken = true;
-      state.counter.inc();
-      // Its timer for hooks waits until this test lets it expire. It is the first one that is 250 ms
-      // shorter than the scrape's timeout, or a little more on a busy machine.
-      const { setTimeout } = globalThis;
-      globalThis.setTimeout = (callback, milliseconds, ...args) => {
-        if (milliseconds > 500_000 && milliseconds <= 599_750) state.expire ??= callback;
-        return setTimeout(callback, milliseconds, ...args);
-      };
-    });
-    const first = cluster.scrape({ timeout: 600_000 });
-    await until(
-      () => cluster.run(({ state }) => state.expire?.() ?? 'expire' in state),
-      'it waits for a hook',
-    );
-    assert.deepEqual(valuesIn(await first), [1, 2, 4, 11]);
-    // It is neither called again nor waited for while it has not ended, by a scrape with no more time.
-    assert.deepEqual(valuesIn(await cluster.scrape({ timeout: 600_000 })), [1, 2, 5, 11]);
-    assert.deepEqual((await cluster.internals()).failures, [
-      { stage: 'collect', metric: 'throws', count: 2 },
-      { stage: 'collect', metric: 'never_ends', count: 2 },
-    ]);
-    await cluster.run(({ state }) => {
-      state.broken = false;
-      state.finish();
-    });
-    assert.deepEqual(valuesIn(await cluster.scrape()), [6, 7, 8, 11]);
-  });
-
   it("the primary's own metric wins over one of another type in a worker, and the conflict is counted", async () => {
     const cluster = shared();
     const id = await cluster.fork();
@@ -292,17 +238,6 @@ describe("the primary's own metrics in the global registry", () => {
     assert.equal(samples.get('mixed'), 4);
     assert.equal(samples.get('mixed_count'), undefined);
     assert.equal(samples.get('prom_client_cluster_conflicts_total'), 1);
-  });
-
-  it("the primary's own metrics of two copies of the package are added", async t => {
-    const cluster = shared();
-    const copy = copyPackage(t);
-    await cluster.run(({ client, require }, copy) => {
-      for (const each of [client, require(copy)]) {
-        new each.Counter({ name: 'copied_total', help: 'h' }).inc(each === client ? 10 : 100);
-      }
-    }, copy);
-    assert.equal((await cluster.scrape()).get('copied_total'), 110);
   });
 
   it("the primary's own metrics are those of the registries of setRegistries(), if it was called", async () => {

@@ -38,15 +38,6 @@ function assertCounted(samples, count) {
 /** What a scrape of a cluster shows that all workers' later counts add to. */
 const totalOf = async cluster => (await cluster.scrape()).get('done_total') ?? 0;
 
-/** How many answers the primary has handed to its thread. */
-const handedOver = ({ threads }) =>
-  threads.flatMap(({ posted }) => posted.filter(({ op }) => op === 'answer' || op === 'discard')).length;
-
-/** The same of one worker, without files to remove. */
-const handedOverFrom = ({ threads }, id) =>
-  threads.flatMap(({ posted }) => posted.filter(({ op, args }) => op === 'answer' && args[0].workerId === id))
-    .length;
-
 describe('a message that is not ours is ignored', () => {
   const cluster = sharedCluster({ workers: 2, worker: tampering });
   const strange = [
@@ -94,15 +85,6 @@ describe('a message that is not ours is ignored', () => {
     await cluster().inWorker(1, beHonest);
   });
 
-  it('a strange message is ignored by a primary that has not asked for anything yet', async t => {
-    const cluster = await startCluster(t, { workers: 1, worker: tampering, construct: false });
-    await cluster.run($ => ($.aggregator = $.construct()) && undefined);
-    await cluster.inWorker(1, sendAll, strange);
-    await cluster.inWorker(1, record);
-    assertCounted(await cluster.scrape(), 1);
-    await cluster.end();
-  });
-
   it('a strange message is ignored by a worker, which writes nothing outside the directory', async t => {
     const total = await totalOf(cluster());
     const id = await cluster().fork();
@@ -126,53 +108,6 @@ describe('a message that is not ours is ignored', () => {
     });
     assert.deepEqual(fs.readdirSync(elsewhere), []);
     assert.equal(await totalOf(cluster()), total + 2);
-  });
-
-  it("an answer to a request that is answered already, or another worker's, is ignored", async () => {
-    const total = (await totalOf(cluster())) + 2;
-    await cluster().inWorkers([1, 2], record);
-    assert.equal(await totalOf(cluster()), total);
-    await cluster().inWorker(1, ({ state }) => {
-      const json = [{ name: 'done_total', help: 'h', type: 'counter', values: [{ value: 1e6, labels: {} }] }];
-      state.tamper = message => {
-        state.send({ ...message, requestId: message.requestId + 1, file: undefined, metrics: [json] });
-        state.send({ ...message, requestId: message.requestId - 1, file: undefined, metrics: [json] });
-        // Behind the real one.
-        setImmediate(() => state.send({ ...message, file: undefined, metrics: [json] }));
-        return message;
-      };
-    });
-    for (let i = 0; i < 5; i++) assert.equal(await totalOf(cluster()), total);
-    await cluster().inWorker(1, beHonest);
-    assert.equal(await totalOf(cluster()), total);
-  });
-
-  it('an answer that comes late counts once, and its file is removed', async () => {
-    const total = (await totalOf(cluster())) + 1;
-    await cluster().inWorker(1, record);
-    assert.equal(await totalOf(cluster()), total);
-    await cluster().inWorker(1, record);
-    await cluster().inWorker(1, ({ state }) => {
-      state.held = undefined;
-      state.tamper = message => void (state.held = message);
-    });
-    assert.equal((await cluster().scrape({ without: [1] })).get('done_total'), total);
-    await until(
-      () => cluster().inWorker(1, ({ state }) => state.held !== undefined),
-      'the worker has answered',
-    );
-    const before = await cluster().run(handedOverFrom, 1);
-    await cluster().inWorker(1, ({ process, state }) => {
-      state.tamper = undefined;
-      process.send(state.held);
-      process.send(state.held);
-    });
-    await until(() => cluster().spooledFiles().length === 0, 'its file is taken');
-    await cluster().inWorker(1, record);
-    assert.equal(await totalOf(cluster()), total + 2);
-    const late = (await cluster().run(handedOverFrom, 1)) - before;
-    assert.equal(late, 2, 'the late one once, and the one of the next scrape');
-    assert.deepEqual((await cluster().internals()).refused, {});
   });
 
   it('a file for a request that nobody waits for is removed unread', async () => {
@@ -204,127 +139,8 @@ describe('a message that is not ours is ignored', () => {
   });
 });
 
-describe('a file name that is not a bare name of the expected shape is refused', () => {
+describe('a file that cannot be used', () => {
   const shared = sharedCluster({ workers: 1, worker: tampering });
-
-  const names = {
-    'in the parent directory': name => `../${name}`,
-    'in the same directory': name => `./${name}`,
-    'in a directory below': name => `x/${name}`,
-    'with a backslash': name => `..\\${name}`,
-    'by its absolute path': (name, spool) => `${spool}/${name}`,
-    'with a zero byte': name => `${name}\0`,
-    'with a line feed': name => `${name}\n`,
-    'with something before it': name => ` ${name}`,
-    'with another ending': name => name.replace('.columns', '.tmp'),
-    'in capitals': name => name.toUpperCase(),
-    'of another worker': name => name.replace(/^w\d+/, 'w2'),
-    'of another request': name => name.replace(/-r\d+/, '-r1'),
-    'with less than 96 random bits': name => name.replace(/.\.columns/, '.columns'),
-    'that is a log': () => `w1-${'0'.repeat(24)}.log`,
-    'that is the retired totals': () => 'retired.snap',
-    'that is the owner file': () => 'owner.json',
-    'that is the lock': () => 'lock',
-    'that is the directory itself': () => '.',
-    'that is its parent': () => '..',
-    'that is empty': () => '',
-    'that is very long': name => name.repeat(100_000),
-    'in a list': name => [name],
-    'in an object': name => ({ toString: name }),
-    'that is a number': () => 7,
-    'that is null': () => null,
-  };
-
-  it('a file name of another shape is refused without touching the file system', async () => {
-    const cluster = shared();
-    await cluster.inWorker(1, record);
-    assertCounted(await cluster.scrape(), 1);
-    const spool = cluster.spool;
-    const canaries = [
-      path.join(cluster.place, 'canary'),
-      path.join(spool, `w2-r1-${'0'.repeat(24)}.columns`),
-    ];
-    for (const file of canaries) fs.writeFileSync(file, 'untouched');
-    let refused = 0;
-    for (const [what, change] of Object.entries(names)) {
-      await cluster.inWorker(
-        1,
-        ({ require, state }, change) => {
-          state.record();
-          state.tamper = (message, spool) => {
-            state.tamper = undefined;
-            // What it really wrote lies about under every name that could be meant.
-            const fs = require('node:fs');
-            const file = new Function(`return ${change}`)()(message.file, spool);
-            for (const copy of [`${spool}/../${message.file}`, `${spool}/x/${message.file}`]) {
-              fs.cpSync(`${spool}/${message.file}`, copy, { recursive: true });
-            }
-            return { ...message, file };
-          };
-        },
-        String(change),
-      );
-      const before = await cluster.run(handedOver);
-      assertCounted(await cluster.scrape(), 1);
-      assert.equal(await cluster.run(handedOver), before, `${what}: nothing was handed to the thread`);
-      assert.equal((await cluster.internals()).refused.answer, ++refused, what);
-    }
-    const copies = fs.readdirSync(path.join(spool, 'x')).length;
-    assert.equal(copies, refused, 'nothing was removed in a directory below');
-    const outside = fs.readdirSync(cluster.place).filter(name => name.endsWith('.columns'));
-    assert.equal(outside.length, refused, 'nothing was removed in the parent directory');
-    for (const file of canaries) assert.equal(fs.readFileSync(file, 'utf8'), 'untouched');
-    assertCounted(await cluster.scrape(), refused + 1);
-    for (const name of [...outside, 'canary']) fs.rmSync(path.join(cluster.place, name));
-    fs.rmSync(path.join(spool, 'x'), { recursive: true });
-    fs.rmSync(canaries[1]);
-  });
-
-  const wrongFiles = {
-    'a symbolic link': ({ link, target, fs }) => fs.symlinkSync(target, link),
-    'a link to nothing': ({ link, fs }) => fs.symlinkSync('/nowhere/at/all', link),
-    'a directory': ({ link, fs }) => fs.mkdirSync(link),
-    'a pipe that nobody writes to': ({ link, exec }) => exec('mkfifo', [link]),
-    missing: () => {},
-    empty: ({ link, fs }) => fs.writeFileSync(link, ''),
-  };
-  it('a file that is not a regular one is refused, and its worker is asked again in the same scrape', async t => {
-    const cluster = shared();
-    const target = path.join(makePlace(t), 'target');
-    fs.writeFileSync(target, 'secret');
-    await cluster.inWorker(1, record);
-    let counted = await totalOf(cluster);
-    const refusals = async () =>
-      Object.values((await cluster.internals()).refused).reduce((sum, count) => sum + count, 0);
-    let refused = await refusals();
-    for (const [what, put] of Object.entries(wrongFiles)) {
-      assertCounted(await cluster.scrape(), counted);
-      await cluster.inWorker(
-        1,
-        ({ require, state }, put, target) => {
-          const fs = require('node:fs');
-          const exec = require('node:child_process').execFileSync;
-          state.record();
-          state.tamper = (message, spool) => {
-            state.tamper = undefined;
-            const link = `${spool}/${message.file}`;
-            fs.rmSync(link);
-            new Function(`return ${put}`)()({ link, target, fs, exec });
-            return message;
-          };
-        },
-        String(put),
-        target,
-      );
-      assertCounted(await cluster.scrape(), ++counted);
-      const total = await refusals();
-      assert.ok(total > refused, `${what} is counted`);
-      refused = total;
-      assert.equal(fs.readFileSync(target, 'utf8'), 'secret');
-    }
-    const isDirectory = name => fs.lstatSync(path.join(cluster.spool, name)).isDirectory();
-    assert.deepEqual(cluster.spooledFiles().filter(isDirectory), [], 'an empty directory is removed');
-  });
 
   it('a worker whose files cannot be used sends its snapshots over IPC, in the same scrape', async () => {
     const cluster = shared();

@@ -224,22 +224,6 @@ describe('self-metrics of a cluster', () => {
     await until(async () => (await cluster.internals()).unresponsive === 0, 'it has answered');
   });
 
-  it('self-metrics follow the metrics of a function of the program that aggregates', async () => {
-    const cluster = shared();
-    await cluster.run(({ client }) => {
-      client.aggregators.own = ([{ name, help, type }]) => {
-        return { name, help, type, values: [{ value: 4, labels: {} }] };
-      };
-    });
-    await cluster.inWorkers([1, 2], ({ client }) => {
-      new client.Gauge({ name: 'open', help: 'h', aggregator: 'own' }).set(1);
-    });
-    const samples = await cluster.scrape({ selfMetrics: true });
-    assert.equal(samples.get('open'), 4);
-    assert.equal(selfOf(samples).get('workers{state="fresh"}'), 2);
-    await cluster.inWorkers([1, 2], ({ client }) => client.register.removeSingleMetric('open'));
-  });
-
   it('snapshot_bytes is the size of the last snapshots of all workers', async () => {
     const cluster = shared();
     await cluster.inWorker(2, ({ client }) => {
@@ -370,26 +354,6 @@ describe('self-metrics of a cluster', () => {
     assert.equal((await cluster.scrape()).get('done_total'), before.get('done_total') + 1);
   });
 
-  it('snapshots_over_ipc_total counts snapshots of a worker whose disk is full', async () => {
-    const cluster = shared();
-    const before = await selfScrape(cluster);
-    await cluster.inWorker(2, ({ require, state }) => {
-      const fs = require('node:fs');
-      state.original = { writevSync: fs.writevSync, writeSync: fs.writeSync };
-      fs.writevSync = fs.writeSync = () => {
-        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-      };
-    });
-    const self = await selfScrape(cluster);
-    await cluster.inWorker(2, ({ require, state }) => void Object.assign(require('node:fs'), state.original));
-    assert.deepEqual(growthOf('snapshots_over_ipc_total', before, self), {
-      'snapshots_over_ipc_total{reason="ENOSPC"}': 1,
-    });
-    assert.deepEqual(growthOf('failures_total', before, self), {
-      'failures_total{metric="",stage="write"}': 1,
-    });
-  });
-
   it('lost_threads_total counts threads that were lost', async () => {
     const cluster = shared();
     const before = (await selfScrape(cluster)).get('lost_threads_total');
@@ -398,18 +362,6 @@ describe('self-metrics of a cluster', () => {
       const self = await selfScrape(cluster);
       assert.equal(self.get('lost_threads_total'), before + lost);
       assert.equal(workersIn(self).fresh, 2);
-    }
-  });
-
-  it('conflicts_total counts metrics that were left out because of their type, in each scrape', async () => {
-    const cluster = shared();
-    assert.equal((await selfScrape(cluster)).get('conflicts_total'), 0);
-    await cluster.inWorker(1, ({ client }) => void new client.Gauge({ name: 'mixed', help: 'h' }).set(7));
-    await cluster.inWorker(2, ({ client }) => void new client.Counter({ name: 'mixed', help: 'h' }).inc());
-    for (const conflicts of [1, 2]) {
-      const samples = await cluster.scrape({ selfMetrics: true });
-      assert.equal(samples.get('mixed'), 7, 'the type of the lowest worker id');
-      assert.equal(selfOf(samples).get('conflicts_total'), conflicts);
     }
   });
 

@@ -160,57 +160,6 @@ describe('the thread', { concurrency: 2 }, () => {
   }
 });
 
-describe('aggregation in a thread and in place', () => {
-  const various = {
-    start: ({ client, cluster }) => {
-      const { id } = cluster.worker;
-      const help = 'h';
-      client.register.setContentType(client.openMetricsContentType);
-      const counter = new client.Counter({ name: 'c', help, labelNames: ['a', 'b'] });
-      for (let i = 0; i < 3000; i++) counter.inc({ a: i % 1000, b: `"${id}"\n` }, i / 7);
-      new client.Gauge({ name: 'g', help, aggregator: 'average' }).set(id / 3);
-      const options = { name: 'h', help, labelNames: ['a'], buckets: [0.1, 1, 10], enableExemplars: true };
-      const histogram = new client.Histogram(options);
-      for (let value = 0; value < 50; value++) {
-        histogram.observe({
-          labels: { a: 'ü' },
-          value: value * id,
-          exemplarLabels: { trace: `${id}${value}` },
-        });
-      }
-      const summary = new client.Summary({ name: 's', help, percentiles: [0.5, 0.99] });
-      for (let value = 0; value < 500; value++) summary.observe(value * id);
-      const special = { name: 'special', help, labelNames: ['v'], aggregator: 'max' };
-      new client.Gauge(special).set({ v: 'inf' }, Infinity);
-    },
-  };
-
-  it('aggregation in a thread and in place give the same text, in both formats', async t => {
-    const cluster = await startCluster(t, { workers: 2, worker: various, construct: false });
-    const texts = [];
-    for (const inPlace of [false, true]) {
-      texts.push(
-        await cluster.run(async ({ construct, client }, inPlace) => {
-          const aggregator = construct({ inPlace });
-          const plain = await aggregator.clusterMetrics();
-          aggregator.setContentType(client.openMetricsContentType);
-          const openMetrics = await aggregator.clusterMetrics();
-          await aggregator.close();
-          return { plain, openMetrics };
-        }, inPlace),
-      );
-      assert.equal(await cluster.run($ => $.threads.length), 1, 'one thread, for the first of them');
-    }
-    const [inThread, inPlace] = texts;
-    assert.ok(inThread.plain.split('\n').length > 2000);
-    assert.equal(inPlace.plain, inThread.plain);
-    assert.match(inThread.openMetrics, / # \{trace="/);
-    assert.match(inThread.openMetrics, /# EOF\n$/);
-    assert.equal(inPlace.openMetrics, inThread.openMetrics);
-    await cluster.end();
-  });
-});
-
 describe('close()', () => {
   const resources = ({ process }) => {
     // A thread that starts makes node open these two, for good.
@@ -261,31 +210,6 @@ describe('close()', () => {
       });
       assert.match(text, /^done_total 2$/m);
       assert.deepEqual(fs.readdirSync(cluster.place), []);
-    });
-
-    await t.test('close() of one of two registries leaves the other one working', async () => {
-      const text = await cluster.run(async ({ construct, state }) => {
-        state.registry = construct();
-        await construct().close();
-        return state.registry.clusterMetrics();
-      });
-      assert.match(text, /^done_total 2$/m);
-    });
-
-    await t.test('close() settles a scrape that is waiting for a worker', async () => {
-      await cluster.signal(2, 'SIGSTOP');
-      const outcome = await cluster.run(async ({ state }) => {
-        const scrape = state.registry.clusterMetricsBytes({ timeout: 600_000 });
-        const ended = scrape.then(
-          () => 'answered',
-          () => 'rejected',
-        );
-        await state.registry.close();
-        return ended;
-      });
-      assert.match(outcome, /answered|rejected/);
-      await cluster.signal(2, 'SIGCONT');
-      assert.deepEqual(cluster.spools(), []);
     });
 
     await cluster.end();

@@ -4,11 +4,8 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const http = require('node:http');
-const { once } = require('node:events');
 const path = require('node:path');
 const { describe, it } = require('node:test');
-const { gunzipSync } = require('node:zlib');
 
 const { startCluster, until, LIBRARY, STOCK } = require('../../fixtures/cluster-harness.js');
 const { counting, page, pagesIn } = require('../../fixtures/page-worker.js');
@@ -73,72 +70,6 @@ describe('the page from a worker', () => {
     });
     assert.equal(texts.length, 1);
     assert.equal(requests, 1);
-  });
-
-  it('the page from a worker is served by metricsHandler(), compressed if the scraper accepts that, with self-metrics', async () => {
-    const port = await cluster().inWorker(1, async ({ client, require, state }) => {
-      state.server = require('node:http').createServer(
-        client.metricsHandler(new client.AggregatorRegistry({ timeout: 60_000 })),
-      );
-      await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
-      return state.server.address().port;
-    });
-    const request = http.get({
-      host: '127.0.0.1',
-      port,
-      agent: false,
-      headers: { 'accept-encoding': 'gzip' },
-    });
-    const [response] = await once(request, 'response');
-    const text = gunzipSync(Buffer.concat(await response.toArray())).toString();
-    assert.equal(response.statusCode, 200);
-    assert.equal(totalsIn(text).length, 3);
-    assert.match(text, /^prom_client_cluster_workers\{state="fresh"\} 3$/m);
-    await cluster().inWorker(1, ({ state }) => state.server.close());
-  });
-
-  it('the page from a worker costs one round in 250 ms, whatever the traffic on its port and in whatever formats', async () => {
-    const port = await cluster().inWorker(1, async ({ client, require, state }) => {
-      const options = { timeout: 60_000, formats: ['text', 'openmetrics'] };
-      const metrics = client.metricsHandler(new client.AggregatorRegistry(options));
-      const arrived = new client.Counter({ name: 'arrived_total', help: 'h' });
-      state.server = require('node:http').createServer((request, response) => {
-        arrived.inc();
-        return metrics(request, response);
-      });
-      await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
-      return state.server.address().port;
-    });
-    await cluster().inWorker(2, ({ process, state }) => {
-      state.rounds = 0;
-      process.on('message', ({ type }) => (state.rounds += type === 'prom-client:getMetricsReq' ? 1 : 0));
-    });
-    const types = ['text/plain; version=0.0.4', 'application/openmetrics-text; version=1.0.0'];
-    const formats = types.flatMap(accept => [{ accept }, { accept, 'accept-encoding': 'gzip' }]);
-    const started = performance.now();
-    let sent = 0;
-    let answered = 0;
-    const client = async headers => {
-      for (let i = 0; i < 4; i++) {
-        const before = answered;
-        sent++;
-        const request = http.get({ host: '127.0.0.1', port, agent: false, headers });
-        const [response] = await once(request, 'response');
-        const body = Buffer.concat(await response.toArray());
-        assert.equal(response.headers['content-encoding'], headers['accept-encoding']);
-        assert.ok(response.headers['content-type'].startsWith(headers.accept));
-        const page = String(headers['accept-encoding'] === undefined ? body : gunzipSync(body));
-        const [, shown] = /^arrived_total (\d+)$/m.exec(page);
-        // It shows everything that had been answered before it was requested, and this request.
-        assert.ok(shown > before && shown <= sent, `${shown} is not between ${before} and ${sent}`);
-        answered++;
-      }
-    };
-    await Promise.all([...formats, ...formats].map(client));
-    const pauses = (performance.now() - started) / 250;
-    const rounds = await cluster().inWorker(2, ({ state }) => state.rounds);
-    assert.ok(rounds >= 3 && rounds <= pauses + 2, `${rounds} rounds in ${pauses} pauses`);
-    await cluster().inWorker(1, ({ state }) => state.server.close());
   });
 
   it('the page from a worker has exemplars in OpenMetrics', async () => {
