@@ -7,15 +7,13 @@ const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
 const { FamilyExtras } = require('./family-extras');
 const { mergedQuantiles } = require('./family-quantiles');
-const { exemplarReader, nativeExemplarReader } = require('./family-exemplars');
+const { exemplarReaders } = require('./family-exemplars');
 const { settle } = require('./family-retired');
-const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { liveRows } = require('./source-rows');
 const { CachedText } = require('./cached-text');
 const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
-const { runThrough } = require('../event-loop/slices');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
 const { UNKNOWN, startOf } = require('../series/row-starts');
 
@@ -57,7 +55,7 @@ const natives = () => require('../series/merged-buckets');
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
   sources = [];
-  /** Whether there are retired totals in the current scrape. */
+  /** Whether there are retired totals in the current scrape, or rows that may become totals. */
   #hasRetired = false;
   /** @type {Source[]} rows that have ended in a live worker, and are not in the retired totals yet */
   #endings = [];
@@ -66,7 +64,6 @@ class ClusterFamily {
   /** @type {Float64Array | undefined} by row, computed at the first request */
   #starts = undefined;
   #scrape = 0;
-  #mergedAt = 0;
   /** @type {FamilyExtras<any, any>} digests of summaries, or sparse buckets */
   #extras = new FamilyExtras();
   #totals = new FamilyTotals(this.#extras);
@@ -105,14 +102,10 @@ class ClusterFamily {
     this.sources.push(source);
   }
 
-  /** To be called if the retired totals include this family. */
-  addRetired() {
+  /** @param {Source} [ending] rows that have ended in a live worker; otherwise, there are retired totals */
+  addRetired(ending) {
     this.#hasRetired = true;
-  }
-
-  /** @param {Source} ending rows that have ended in a live worker */
-  addEnding(ending) {
-    this.#endings.push(ending);
+    if (ending !== undefined) this.#endings.push(ending);
   }
 
   /**
@@ -124,17 +117,15 @@ class ClusterFamily {
    */
   *merge(rule, retiring) {
     for (const source of this.sources) yield* this.translate(source);
-    const hasEnded = rule === 'sum' && (this.#hasRetired || this.#endings.length > 0);
-    const ended = hasEnded && retiring ? yield* settle(this, this.#endings, retiring) : [];
+    const ended = this.#hasRetired && retiring ? yield* settle(this, this.#endings, retiring) : [];
     this.#ended = ended;
     this.#starts = undefined;
     for (const source of ended) yield* this.translate(source);
     this.#setMarks(ended);
-    this.#mergedAt = this.#scrape;
     const totals = this.#totals;
-    totals.begin(this.#scrape, this.rows.count, this.layout);
-    for (const source of [...this.sources, ...ended]) yield* totals.add(source, rule);
-    if (rule !== 'sum') totals.finishRule(rule);
+    totals.begin(this.#scrape, this.rows.count, this.layout, rule);
+    for (const source of [...this.sources, ...ended]) yield* totals.add(source);
+    if (rule !== 'sum') totals.finishRule();
     else if (this.sources.length + ended.length > 1) yield* totals.round();
     const { isComputed, hasBuckets } = kindOf(this.layout);
     const { marks } = this.layout;
@@ -145,14 +136,14 @@ class ClusterFamily {
     if (hasBuckets) yield* this.#extras.merge(totals.order, rule, all => mergedBuckets(all, rule));
   }
 
-  /** If more than half of the rows were not in the last scrape, drops these. */
+  /** If more than half of the rows were not in the last merge, drops these. */
   compactIfSparse() {
-    if (this.rows.count < COMPACT_FROM_ROWS) return;
-    const isMerged = this.#mergedAt === this.#scrape;
     const { order } = this.#totals;
-    if (isMerged && order.length * 2 >= this.rows.count) return;
-    const rows = new Set(isMerged ? order : this.#translatedRows());
-    if (rows.size * 2 < this.rows.count) this.#compact([...rows]);
+    if (this.rows.count < COMPACT_FROM_ROWS || order.length * 2 >= this.rows.count) return;
+    this.rows = this.rows.compacted(order);
+    this.#extras = new FamilyExtras();
+    this.#totals = new FamilyTotals(this.#extras);
+    this.#text = new CachedText();
   }
 
   /**
@@ -182,9 +173,8 @@ class ClusterFamily {
         marked && hidesMarker ? labelsText(labels(row, true)) : this.rows.textOf(row),
       quantileValues: isComputed ? row => this.#extras.of(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
-      exemplarAt: exemplarReader(this.sources, layout.marks, width),
+      ...exemplarReaders(this.sources, layout),
       bucketsAt: hasBuckets ? row => this.#extras.of(row) ?? natives().NO_BUCKETS : undefined,
-      nativeExemplarsAt: hasBuckets ? nativeExemplarReader(this.sources) : undefined,
       starts: this,
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
@@ -219,23 +209,6 @@ class ClusterFamily {
     const own = this.rows.nameOf(row);
     // An application may use the label itself.
     return own !== undefined && isValidMetricName(own) ? own : undefined;
-  }
-
-  /**
-   * One source as prom-client's JSON, for a custom aggregator.
-   *
-   * @param {Source} source
-   */
-  toJson(source) {
-    runThrough(this.translate(source));
-    return sourceAsJson(source, [...liveRows(source)], row => this.rows.labelsOf(source.rows.rows[row]));
-  }
-
-  /** The rows in use of a family with a custom aggregator. */
-  *#translatedRows() {
-    for (const source of this.sources) {
-      for (const row of liveRows(source)) if (source.rows.rows[row] !== UNMAPPED) yield source.rows.rows[row];
-    }
   }
 
   /**
@@ -281,14 +254,6 @@ class ClusterFamily {
     const cells = this.rows.count * this.layout.marks.length;
     if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS))
       throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
-  }
-
-  /** @param {number[]} rows those to keep */
-  #compact(rows) {
-    this.rows = this.rows.compacted(rows);
-    this.#extras = new FamilyExtras();
-    this.#totals = new FamilyTotals(this.#extras);
-    this.#text = new CachedText();
   }
 }
 

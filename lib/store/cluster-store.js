@@ -7,6 +7,7 @@
 const { WorkerSeries, jsonSource } = require('./worker-series');
 const { ThreadSeries } = require('./thread-series');
 const { ClusterFamily } = require('./cluster-family');
+const { sourceAsJson } = require('./family-json');
 const { RetiredSource } = require('./retired-source');
 const { encodeRetired, restoreRetired } = require('./retired-snapshot');
 const { runThrough } = require('../event-loop/slices');
@@ -34,7 +35,7 @@ const REMEMBERED_DEATHS = 4096;
 class ClusterStore {
   /** @type {Map<number, WorkerSeries>} */
   #workers = new Map();
-  #retired;
+  #retired = new RetiredSource();
   /** @type {Map<number, ThreadSeries>} of this process; none has the id of a worker */
   #threads = new Map();
   /** @type {Map<string, ClusterFamily>} by name, type and layout */
@@ -49,7 +50,7 @@ class ClusterStore {
    */
   #batches = new Map();
   /** How many rows the totals had when they were saved. */
-  #savedRows;
+  #savedRows = this.#retired.rowCounts;
   #scrape = 1;
   /** Failures in dead workers. */
   #retiredFailures = new FailureCounts();
@@ -63,8 +64,6 @@ class ClusterStore {
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = sharedClock } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
-    this.#retired = new RetiredSource(now);
-    this.#savedRows = this.#retired.rowCounts;
     /**
      * Metrics that were left out because a worker with a lower id has a metric of that name with another
      * type.
@@ -300,7 +299,8 @@ class ClusterStore {
     if (worker === undefined || isReplaced) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
-    for (const source of lasting) this.#addToTotals(source, family => this.#retired.add(source, family));
+    for (const source of lasting)
+      this.#addToTotals(source, family => this.#retired.add(source, this.now(), family));
     // No longer needed, because its id is closed.
     this.#batches.delete(worker.incarnation);
     return lasting.length > 0;
@@ -339,7 +339,7 @@ class ClusterStore {
       const { aggregator, name } = family.definition;
       try {
         if (custom.has(aggregator)) {
-          merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
+          merged.push({ aggregator, name, metrics: family.sources.map(sourceAsJson) });
         } else if (Object.hasOwn(STARTS, aggregator)) {
           yield* family.merge(aggregator, retiring);
           // Its last rows may just have been removed.
@@ -390,8 +390,8 @@ class ClusterStore {
    * @param {Buffer} buffer
    */
   restoreRetired(buffer) {
-    const { workers, failures, batches } = restoreRetired(buffer, this.#retired, (stage, name, error) =>
-      this.countFailure(stage, name, error),
+    const { workers, failures, batches } = restoreRetired(buffer, this.#retired, this.now(), (...failure) =>
+      this.countFailure(...failure),
     );
     for (const workerId of workers) this.#close(workerId);
     for (const { incarnation, taken } of batches) this.#noteBatches(incarnation, { taken, saved: taken });
@@ -422,13 +422,9 @@ class ClusterStore {
         family.addSource(source);
       }
     }
-    const dead = this.#retired.totals.filter(({ isFolded }) => !isFolded);
-    for (const { definition } of dead) {
-      const family = this.#familyOf(definition);
-      if (!byName.has(definition.name)) byName.set(definition.name, family);
-      if (byName.get(definition.name) === family) family.addRetired();
-    }
-    this.#gatherFolded(byName, isComplete);
+    for (const { definition, hasDead } of this.#retired.totals)
+      if (hasDead && !byName.has(definition.name)) byName.set(definition.name, this.#familyOf(definition));
+    this.#gatherRetired(byName, isComplete);
     return new Set(byName.values());
   }
 
@@ -436,7 +432,7 @@ class ClusterStore {
    * @param {Map<string, ClusterFamily>} byName the families of this scrape
    * @param {boolean} isComplete whether folded rows that are in none of them can be removed
    */
-  #gatherFolded(byName, isComplete) {
+  #gatherRetired(byName, isComplete) {
     /** @param {Source['definition']} definition */
     const shownFamilyOf = definition => {
       const family = byName.get(definition.name);
@@ -445,13 +441,13 @@ class ClusterStore {
     };
     for (const ending of this.#endings.splice(0)) {
       const family = shownFamilyOf(ending.definition);
-      if (family !== undefined) family.addEnding(ending);
+      if (family !== undefined) family.addRetired(ending);
       else if (!isComplete) this.#fold(ending);
     }
     for (const totals of this.#retired.totals) {
-      const family = totals.isFolded ? shownFamilyOf(totals.definition) : undefined;
+      const family = shownFamilyOf(totals.definition);
       if (family !== undefined) family.addRetired();
-      else if (totals.isFolded && isComplete) this.#retired.drop(totals);
+      else if (isComplete) runThrough(totals.removeFolded(() => true));
     }
   }
 

@@ -2,7 +2,7 @@
 
 // Runs with the aggregator. Reads the newest exemplar of each row and column of a family.
 
-const { columnMap, widthOf } = require('../series/layouts');
+const { columnMap, kindOf, widthOf } = require('../series/layouts');
 const { debug } = require('../options/debug-log');
 
 /** The default of `nativeHistogramMaxExemplars`. */
@@ -12,23 +12,35 @@ const MOST_OF_ROW = 10;
 /** @typedef {import('../metric/exemplar').Exemplar} Exemplar */
 
 /**
- * Reads the newest exemplar of each row and column. They are collected at the first call, because only
- * OpenMetrics shows exemplars.
+ * Reads the exemplars of a family. They are collected at the first call, because only OpenMetrics and protobuf
+ * show exemplars.
  *
  * @param {readonly Source[]} all
- * @param {readonly number[]} marks the family's
- * @param {number} width numbers per row of the family
- * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined if there are none
+ * @param {import('../series/layouts').Layout} layout the family's
+ * @returns {{exemplarAt?: (row: number, column: number) => Exemplar | undefined,
+ *   nativeExemplarsAt?: (row: number) => Exemplar[]}} `exemplarAt`: the newest one of a row and column;
+ *   undefined if there are none. `nativeExemplarsAt`: the newest ones of the sparse buckets of a row, oldest
+ *   first: at most MOST_OF_ROW, or as many as the source with most of them has; undefined if there are no
+ *   such buckets
  */
-function exemplarReader(all, marks, width) {
+function exemplarReaders(all, layout) {
   const sources = all.filter(({ extras }) => extras.exemplars !== undefined);
-  if (sources.length === 0) return undefined;
-  /** @type {Map<number, Exemplar> | undefined} */
-  let newest;
-  return (row, column) => {
-    newest ??= newestExemplars(sources, marks, width);
-    return newest.get(row * width + column);
+  const width = widthOf(layout);
+  /** @type {ReturnType<typeof collected> | undefined} */
+  let found;
+  const collect = () => (found ??= collected(sources, layout.marks, width));
+  return {
+    exemplarAt:
+      sources.length === 0 ? undefined : (row, column) => collect().newest.get(row * width + column),
+    nativeExemplarsAt: kindOf(layout).hasBuckets ? row => newestOf(collect().ofRows.get(row)) : undefined,
   };
+}
+
+/** @typedef {{exemplars: Exemplar[], most: number}} NativeExemplars of the sparse buckets of a row */
+
+/** @param {NativeExemplars} [ofRow] */
+function newestOf({ exemplars, most } = { exemplars: [], most: 0 }) {
+  return exemplars.sort((a, b) => a.timestamp - b.timestamp).slice(-most);
 }
 
 /**
@@ -36,63 +48,32 @@ function exemplarReader(all, marks, width) {
  * @param {readonly number[]} marks the family's
  * @param {number} width
  */
-function newestExemplars(sources, marks, width) {
+function collected(sources, marks, width) {
   /** @type {Map<number, Exemplar>} by row and column */
   const newest = new Map();
+  /** @type {Map<number, NativeExemplars>} by row */
+  const ofRows = new Map();
   for (const source of sources) {
     const columnOf = columnMap(source.definition.layout, marks);
-    for (const { row, column, exemplar } of exemplarsIn(source)) {
-      if (columnOf[column] === undefined) continue;
-      const position = row * width + columnOf[column];
-      const other = newest.get(position);
-      if (other === undefined || other.timestamp < exemplar.timestamp) newest.set(position, exemplar);
-    }
-  }
-  return newest;
-}
-
-/**
- * Reads the exemplars of sparse buckets, which are in columns after those of the layout. They are collected
- * at the first call.
- *
- * @param {readonly Source[]} all of a family
- * @returns {(row: number) => Exemplar[]} the newest ones of a row, oldest first: at most MOST_OF_ROW, or as
- *   many as the source with most of them has
- */
-function nativeExemplarReader(all) {
-  const sources = all.filter(({ extras }) => extras.exemplars !== undefined);
-  /** @type {Map<number, Exemplar[]> | undefined} */
-  let byRow;
-  return row => (byRow ??= nativeExemplars(sources)).get(row) ?? [];
-}
-
-/**
- * @param {readonly Source[]} sources
- * @returns {Map<number, Exemplar[]>} by row
- */
-function nativeExemplars(sources) {
-  /** @type {Map<number, {exemplars: Exemplar[], most: number}>} */
-  const found = new Map();
-  for (const source of sources) {
-    const width = widthOf(source.definition.layout);
-    /** @type {Map<number, number>} */
+    /** @type {Map<number, number>} by row */
     const counts = new Map();
     for (const { row, column, exemplar } of exemplarsIn(source)) {
-      if (column < width) continue;
-      let ofRow = found.get(row);
-      if (ofRow === undefined) found.set(row, (ofRow = { exemplars: [], most: MOST_OF_ROW }));
+      if (column < columnOf.length) {
+        const position = row * width + columnOf[column];
+        const other = newest.get(position);
+        if (other === undefined || other.timestamp < exemplar.timestamp) newest.set(position, exemplar);
+        continue;
+      }
+      // Those of sparse buckets are in columns after those of the layout.
+      let ofRow = ofRows.get(row);
+      if (ofRow === undefined) ofRows.set(row, (ofRow = { exemplars: [], most: MOST_OF_ROW }));
       ofRow.exemplars.push(exemplar);
       const count = (counts.get(row) ?? 0) + 1;
       counts.set(row, count);
       ofRow.most = Math.max(ofRow.most, count);
     }
   }
-  return new Map(
-    Array.from(found, ([row, { exemplars, most }]) => [
-      row,
-      exemplars.sort((a, b) => a.timestamp - b.timestamp).slice(-most),
-    ]),
-  );
+  return { newest, ofRows };
 }
 
 /**
@@ -123,4 +104,4 @@ function readable({ exemplars }) {
   }
 }
 
-module.exports = { exemplarReader, nativeExemplarReader };
+module.exports = { exemplarReaders };

@@ -8,7 +8,7 @@
 // totals that reach it are folded. Folded rows are removed as soon as no source has their label set.
 
 const { liveRows } = require('./source-rows');
-const { DROPPED } = require('./retired-totals');
+const { FOLDED } = require('./retired-totals');
 
 const ROWS_PER_STEP = 8192;
 
@@ -40,20 +40,21 @@ const DEAD = 2;
 function* settle(family, endings, retiring) {
   const { retired, fold, isComplete } = retiring;
   const { definition } = family;
-  const dead = retired.totalsIn(definition).filter(({ isFolded }) => !isFolded);
   for (const ending of endings) yield* family.translate(ending);
+  const before = retired.totalsIn(definition);
   const rest = endings.filter(ending => {
-    const isWhole = !isComplete || (ending.ended?.isRemoved && dead.length > 0);
+    const isWhole = !isComplete || (ending.ended?.isRemoved && before.length > 0);
     if (isWhole) fold(ending);
     return !isWhole;
   });
-  for (const totals of retired.totalsIn(definition)) totals.familyRows(family);
+  const all = retired.totalsIn(definition);
+  for (const totals of all) totals.familyRows(family);
   const state = new Uint8Array(family.rows.count);
   for (const source of family.sources) {
     markLive(source, state);
     yield;
   }
-  yield* keepDead(family, dead, state, retiring);
+  yield* keepDead(family, all, state, retiring);
   for (const ending of rest) {
     const { rows } = ending.rows;
     // Most label sets are in only one process: their rows are dropped without becoming totals first.
@@ -63,12 +64,12 @@ function* settle(family, endings, retiring) {
   }
   const left = [];
   for (const totals of retired.totalsIn(definition)) {
-    if (totals.isFolded && isComplete) yield* dropAbsent(family, totals, state);
-    if (totals.isEmpty) continue;
     // Read again, because fold() may have added rows.
     const rows = totals.familyRows(family);
+    if (isComplete) yield* totals.removeFolded(row => state[rows[row]] === 0);
+    if (totals.isEmpty) continue;
     for (const source of totals.sources()) {
-      if (totals.isFolded && !isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
+      if (!isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
       left.push(source);
     }
   }
@@ -77,27 +78,26 @@ function* settle(family, endings, retiring) {
 
 /**
  * @param {ClusterFamily} family
- * @param {RetiredTotals[]} dead totals of dead sources
+ * @param {RetiredTotals[]} all
  * @param {Uint8Array} state by row of the family
  * @param {Retiring} retiring
  * @returns {Generator<void>}
  */
-function* keepDead(family, dead, state, { retired, now, maxAge, isComplete }) {
+function* keepDead(family, all, state, { now, maxAge }) {
   const maxIdle = family.definition.maxIdleSeconds * 1000;
   const oldest = now - Math.min(maxIdle, maxAge);
-  const newest = dead.length > 1 ? newestOf(family, dead) : undefined;
-  for (const totals of dead) {
+  const newest = all.length > 1 ? newestOf(family, all) : undefined;
+  for (const totals of all) {
     const rows = totals.familyRows(family);
     const { lastSeen } = totals;
     for (let row = 0; row < lastSeen.length; row++) {
       if ((row + 1) % ROWS_PER_STEP === 0) yield;
-      if (lastSeen[row] === DROPPED) continue;
+      if (lastSeen[row] === FOLDED) continue;
       const familyRow = rows[row];
       const isLive = (state[familyRow] & LIVE) !== 0;
       const seen = newest === undefined ? lastSeen[row] : newest[familyRow];
       if (maxIdle > 0 && seen < oldest) {
-        if (isLive || !isComplete) retired.foldRow(totals, row);
-        else totals.remove(row);
+        lastSeen[row] = FOLDED;
         continue;
       }
       lastSeen[row] = isLive && maxIdle === 0 ? now : seen;
@@ -108,33 +108,18 @@ function* keepDead(family, dead, state, { retired, now, maxAge, isComplete }) {
 
 /**
  * @param {ClusterFamily} family
- * @param {RetiredTotals[]} dead
+ * @param {RetiredTotals[]} all
  * @returns {Float64Array} by row of the family: when a source with it was last seen
  */
-function newestOf(family, dead) {
+function newestOf(family, all) {
   const newest = new Float64Array(family.rows.count);
-  for (const totals of dead) {
+  for (const totals of all) {
     const rows = totals.familyRows(family);
     totals.lastSeen.forEach((seen, row) => {
-      if (seen !== DROPPED) newest[rows[row]] = Math.max(newest[rows[row]], seen);
+      newest[rows[row]] = Math.max(newest[rows[row]], seen);
     });
   }
   return newest;
-}
-
-/**
- * @param {ClusterFamily} family
- * @param {RetiredTotals} totals folded ones
- * @param {Uint8Array} state by row of the family
- * @returns {Generator<void>}
- */
-function* dropAbsent(family, totals, state) {
-  const rows = totals.familyRows(family);
-  let count = 0;
-  for (const row of [...totals.table.liveRows()]) {
-    if (state[rows[row]] === 0) totals.remove(row);
-    if (++count % ROWS_PER_STEP === 0) yield;
-  }
 }
 
 /**

@@ -22,7 +22,7 @@ class FamilyTotals {
   #scrape = 0;
   /** @type {Int32Array} by row: the last scrape that contained it */
   #lastScrape = NO_ROWS;
-  /** @type {Float64Array} by row and column: rounding errors of sums, or how many workers contributed */
+  /** @type {Float64Array} by row and column: rounding errors of sums, or how many workers an average has */
   #errors = NO_NUMBERS;
   /** @type {Int32Array} rows of this scrape in output order */
   #order = NO_ROWS;
@@ -30,7 +30,9 @@ class FamilyTotals {
   /** @type {import('../series/layouts').Layout} */
   #layout = VALUE_LAYOUT;
   #width = 1;
-  /** @type {import('../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
+  /** Name of a built-in aggregator. */
+  #rule = 'sum';
+  /** @type {string[] | undefined} by column; undefined if all are added up */
   #rules = undefined;
   /** How many columns are cumulated on a page. */
   #cumulated = 0;
@@ -53,13 +55,15 @@ class FamilyTotals {
    * @param {number} scrape its number
    * @param {number} rowCount of the family
    * @param {import('../series/layouts').Layout} layout
+   * @param {string} rule name of a built-in aggregator
    */
-  begin(scrape, rowCount, layout) {
+  begin(scrape, rowCount, layout, rule) {
     this.#scrape = scrape;
     this.#orderLength = 0;
     this.#layout = layout;
     this.#width = widthOf(layout);
-    this.#rules = rulesOf(layout);
+    this.#rule = rule;
+    this.#rules = rule === 'sum' ? rulesOf(layout) : new Array(this.#width).fill(rule);
     this.#cumulated = kindOf(layout).isCumulative ? layout.marks.length + 1 : 0;
     const numbers = rowCount * this.#width;
     if (this.values.length < numbers) {
@@ -91,24 +95,22 @@ class FamilyTotals {
    * Adds a source whose rows are translated.
    *
    * @param {Source} source
-   * @param {string} rule name of a built-in aggregator
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *add(source, rule) {
-    for (const stretch of stretchesOf(source)) yield* this.#addStretch(source, stretch, rule);
+  *add(source) {
+    for (const stretch of stretchesOf(source)) yield* this.#addStretch(source, stretch);
   }
 
   /**
    * @param {Source} source
    * @param {import('./source-rows').Stretch} stretch
-   * @param {string} rule
    * @returns {Generator<void, void>}
    */
-  *#addStretch({ workerId, definition, rows, order, extras }, { columns, first, from, to }, rule) {
+  *#addStretch({ workerId, definition, rows, order, extras }, { columns, first, from, to }) {
     const { digestOf, buckets } = extras;
     const { layout } = definition;
     const { marks } = this.#layout;
-    const isSum = rule === 'sum';
+    const isSum = this.#rule === 'sum';
     const columnOf = isSum && isSame(layout.marks, marks) ? undefined : columnMap(layout, marks);
     const ownWidth = widthOf(layout);
     for (let i = from; i < to; i++) {
@@ -116,7 +118,7 @@ class FamilyTotals {
       const familyRow = rows.rows[row];
       const own = (row - first) * ownWidth;
       if (isSum) this.#addRow(familyRow, columns, own, ownWidth, columnOf);
-      else this.#addRowByRule(familyRow, columns, own, /** @type {number[]} */ (columnOf), rule);
+      else this.#addRow(familyRow, this.#asShown(columns, own, columnOf), 0, this.#width, undefined);
       if (digestOf !== undefined) {
         const digest = digestOf(row);
         const version = 'version' in digest ? digest.version : NaN;
@@ -161,38 +163,27 @@ class FamilyTotals {
   /**
    * Other rules than the sum apply to values as they are exposed, so buckets are cumulated.
    *
-   * @param {number} row of the family
    * @param {Float64Array} columns
    * @param {number} own where those of the row are
-   * @param {number[]} columnOf
-   * @param {string} rule
+   * @param {number[] | undefined} columnOf
+   * @returns {Float64Array}
    */
-  #addRowByRule(row, columns, own, columnOf, rule) {
-    const totals = this.values;
-    const contributions = this.#errors;
-    const start = row * this.#width;
+  #asShown(columns, own, columnOf = []) {
     const values = new Float64Array(this.#width);
     for (let c = 0; c < columnOf.length; c++) values[columnOf[c]] += columns[own + c];
     for (let c = 1; c < this.#cumulated; c++) values[c] += values[c - 1];
-    if (this.#include(row)) {
-      totals.set(values, start);
-      contributions.fill(1, start, start + values.length);
-    } else if (rule !== 'first') {
-      for (let c = 0; c < values.length; c++) {
-        totals[start + c] = combined(rule, totals[start + c], values[c]);
-        contributions[start + c]++;
-      }
-    }
+    return values;
   }
 
   /**
-   * @param {import('../series/layouts').Rule} rule
+   * @param {string} rule
    * @param {number} at
    * @param {number} value
    */
   #combine(rule, at, value) {
     if (rule === 'sum') addTo(this.values, this.#errors, at, value);
     else this.values[at] = combined(rule, this.values[at], value);
+    if (rule === 'average') this.#errors[at]++;
   }
 
   /**
@@ -222,15 +213,13 @@ class FamilyTotals {
   /**
    * Completes what another rule than the sum has added: divides averages, and undoes the cumulation of
    * buckets.
-   *
-   * @param {string} rule
    */
-  finishRule(rule) {
+  finishRule() {
     const width = this.#width;
     for (const row of this.order) {
       const from = row * width;
-      if (rule === 'average')
-        for (let at = from; at < from + width; at++) this.values[at] /= this.#errors[at];
+      if (this.#rule === 'average')
+        for (let at = from; at < from + width; at++) this.values[at] /= this.#errors[at] + 1;
       for (let at = from + this.#cumulated - 1; at > from; at--) this.values[at] -= this.values[at - 1];
     }
   }

@@ -1,8 +1,8 @@
 'use strict';
 
 // Writes and reads the retired totals as an ordinary snapshot, in which they survive the aggregator thread.
-// Folded totals are written as ended rows. Three further metrics list the workers that the totals include,
-// the failures of these workers, and the batches of ended rows that the totals include.
+// Three further metrics list the workers that the totals include, the failures of these workers, and the
+// batches of ended rows that the totals include.
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
@@ -76,22 +76,24 @@ function metricOf({ name, type, labelNames }, rows) {
 }
 
 /**
- * Adds the totals that an earlier thread has written. Rows count as seen now, because live workers that have
- * them may not have answered yet, unless their metric has `maxIdleSeconds`: they are as old as they were.
+ * Adds the totals that an earlier thread has written. Rows that are not folded count as seen now, because
+ * live workers that have them may not have answered yet, unless their metric has `maxIdleSeconds`: they are
+ * as old as they were.
  *
  * @param {Buffer} buffer in an ArrayBuffer of its own
  * @param {RetiredSource} retired
+ * @param {number} now milliseconds, by the store's clock
  * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
  *   cannot be read
  * @returns {{workers: number[], failures: Failure[], batches: TakenBatches[]}}
  * @throws {import('../source/byte-buffers').SnapshotError} if the bytes are not valid; then nothing is added
  */
-function restoreRetired(buffer, retired, onUnreadable) {
+function restoreRetired(buffer, retired, now, onUnreadable) {
   const series = new WorkerSeries(RETIRED_ID, onUnreadable);
   series.apply(buffer);
   const { sources } = series;
   const kept = sources.filter(({ definition }) => RetiredSource.keeps(definition));
-  for (const source of kept) retired.restore(source);
+  for (const source of kept) retired.restore(source, now);
   const workers = rowsOf(sources, WORKERS).map(([{ id }]) => Number(id));
   /** @type {Failure[]} */
   const failures = rowsOf(sources, FAILURES).map(([{ stage, metric }, count]) => [stage, metric, count]);

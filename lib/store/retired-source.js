@@ -1,11 +1,11 @@
 'use strict';
 
-// The retired totals: sums of counters, histograms and summaries with the aggregator `sum`. One set of tables
-// is for workers and threads that have ended. Another one is for folded rows, which have ended while their
-// process lives, and stay only as long as another source has their label set. The retired totals are
-// themselves a source, which is merged in each scrape and written as an ordinary snapshot.
+// The retired totals: sums of counters, histograms and summaries with the aggregator `sum`. A row has what
+// workers and threads had counted that have ended, and rows that have ended while their process lives. If it
+// has only the latter, it is folded: it stays only as long as another source has its label set. The retired
+// totals are themselves a source, which is merged in each scrape and written as an ordinary snapshot.
 
-const { RetiredTotals, SEEN } = require('./retired-totals');
+const { RetiredTotals, FOLDED } = require('./retired-totals');
 const { stretchesOf, liveRows } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
@@ -27,12 +27,6 @@ const MAX_TABLES_OF_METRIC = 1000;
 class RetiredSource {
   /** @type {Map<string, Map<string, RetiredTotals>>} by metric, then by the rest of the definition */
   #metrics = new Map();
-  #now;
-
-  /** @param {() => number} now milliseconds, by a clock that never jumps */
-  constructor(now) {
-    this.#now = now;
-  }
 
   /**
    * @param {Pick<Definition, 'type' | 'aggregator'>} definition
@@ -66,17 +60,21 @@ class RetiredSource {
    * Adds what a snapshot has.
    *
    * @param {Source} source
+   * @param {number} now
    */
-  restore(source) {
+  restore(source, now) {
     const { definition, ended, rows } = source;
-    if (ended?.batch !== SEEN.batch) this.add(source, undefined, ended !== undefined);
-    else this.totalsOf(definition, rows.labelNames).restoreSeen(source, this.#now());
+    if (ended === undefined) this.add(source, now);
+    else this.totalsOf(definition, rows.labelNames).restoreSeen(source, now);
   }
 
-  /** How many rows there are of dead sources, and how many folded ones, as text. */
+  /** How many rows there are, and how many of them are folded, as text. */
   get rowCounts() {
     const counts = [0, 0];
-    for (const { isFolded, table } of this.totals) counts[Number(isFolded)] += table.liveCount;
+    for (const { foldedCount, table } of this.totals) {
+      counts[0] += table.liveCount;
+      counts[1] += foldedCount;
+    }
     return counts.join();
   }
 
@@ -94,18 +92,17 @@ class RetiredSource {
    * Adds all rows of a source that has ended.
    *
    * @param {Source} source
+   * @param {number} seen milliseconds, by a clock that never jumps; FOLDED if its process lives
    * @param {ClusterFamily} [family] to which its rows are translated
-   * @param {boolean} [isFolded] whether its rows stay only as long as others have their label sets
    * @throws {RangeError} if its metric has too many tables
    */
-  add(source, family, isFolded = false) {
+  add(source, seen, family) {
     const { definition, order, rows, starts } = source;
     const { digestOf, buckets } = source.extras;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
     const isOne = labelNames.length <= MANY_LABEL_NAMES;
-    const common = isOne ? this.totalsOf(definition, labelNames, isFolded) : undefined;
-    const now = this.#now();
+    const common = isOne ? this.totalsOf(definition, labelNames) : undefined;
     for (const { columns, first, from, to } of stretchesOf(source)) {
       for (let i = from; i < to; i++) {
         const row = order === undefined ? i : order[i];
@@ -117,12 +114,12 @@ class RetiredSource {
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
         const at = (row - first) * width;
         if (common !== undefined && family !== undefined) {
-          common.addFrom(family, source, row, columns, at, extras, now);
+          common.addFrom(family, source, row, columns, at, extras, seen);
           continue;
         }
         const labels = rows.labelsOf(row);
-        const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort(), isFolded);
-        totals.add(labels, columns, at, extras, now);
+        const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
+        totals.add(labels, columns, at, extras, seen);
       }
     }
     this.#dropEmpty();
@@ -137,40 +134,30 @@ class RetiredSource {
    */
   fold(source, family) {
     for (const totals of source.ended?.isRemoved ? this.totalsIn(source.definition) : []) {
-      for (const row of totals.isFolded ? [] : liveRows(source)) {
+      for (const row of liveRows(source)) {
         const dead = totals.rowIn(family, source.rows.rows[row]);
-        if (dead !== -1) this.foldRow(totals, dead);
+        if (dead !== -1) totals.lastSeen[dead] = FOLDED;
       }
     }
-    this.add(source, family, true);
-  }
-
-  /**
-   * @param {RetiredTotals} totals of dead sources
-   * @param {number} row
-   */
-  foldRow(totals, row) {
-    const { definition } = totals;
-    this.totalsOf(definition, definition.labelNames, true).take(totals, row, this.#now());
+    this.add(source, FOLDED, family);
   }
 
   /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
-   * @param {boolean} [isFolded]
    * @returns {RetiredTotals} those of a metric, new ones if need be
    * @throws {RangeError} if the metric has too many tables
    */
-  totalsOf(definition, labelNames, isFolded = false) {
+  totalsOf(definition, labelNames) {
     const { name, type, layout, windowed } = definition;
     let tables = this.#metrics.get(name);
     if (tables === undefined) this.#metrics.set(name, (tables = new Map()));
-    const key = [isFolded, type, windowed, layout.kind, layout.marks.join(), ...labelNames].join(' ');
+    const key = [type, windowed, layout.kind, layout.marks.join(), ...labelNames].join(' ');
     let totals = tables.get(key);
     if (totals === undefined) {
       if (tables.size === MAX_TABLES_OF_METRIC)
         throw new RangeError('its bounds or label names differ too much');
-      tables.set(key, (totals = new RetiredTotals(definition, labelNames, isFolded)));
+      tables.set(key, (totals = new RetiredTotals(definition, labelNames)));
     }
     return totals;
   }
@@ -221,16 +208,9 @@ class RetiredSource {
    */
   *expire(oldest) {
     for (const totals of this.totals) {
-      if (!totals.isFolded) yield* totals.expire(oldest);
+      yield* totals.expire(oldest);
       yield* totals.table.compactionSteps();
     }
-    this.#dropEmpty();
-  }
-
-  /** @param {RetiredTotals} totals that are not needed any more */
-  drop(totals) {
-    const tables = this.#metrics.get(totals.definition.name) ?? new Map();
-    for (const [key, each] of tables) if (each === totals) tables.delete(key);
     this.#dropEmpty();
   }
 

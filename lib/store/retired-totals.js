@@ -1,7 +1,7 @@
 'use strict';
 
-// The totals of ended sources for one metric, by label set: a table of sums, and a table of their rounding
-// errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
+// The totals of ended sources and rows for one metric, by label set: a table of sums, and a table of their
+// rounding errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
 const { liveRows } = require('./source-rows');
@@ -17,16 +17,14 @@ const { runThrough } = require('../event-loop/slices');
 /** In place of a worker's id. */
 const RETIRED = -1;
 
-/** Value of `lastSeen` for a dropped row. */
-const DROPPED = Infinity;
+/** Value of `lastSeen` for a row that stays only as long as others have its label set, or was dropped. */
+const FOLDED = -Infinity;
 
 const ROWS_PER_STEP = 64;
+const ROWS_PER_LOOK = 8192;
 
-/** Marks folded totals in a snapshot, to distinguish them from those of dead sources. */
-const FOLDED = Object.freeze({ batch: 1, isRemoved: false });
-
-/** How it tells that numbers are times: when rows of dead sources were seen last. */
-const SEEN = Object.freeze({ batch: 2, isRemoved: false });
+/** Marks numbers in a snapshot as times: when rows were seen last. */
+const SEEN = Object.freeze({ batch: 1, isRemoved: false });
 
 const NO_ROWS = new Int32Array(0);
 
@@ -96,16 +94,14 @@ class RetiredTotals {
   /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
-   * @param {boolean} [isFolded] whether rows stay only as long as other sources have the label set
    */
-  constructor(definition, labelNames, isFolded = false) {
+  constructor(definition, labelNames) {
     const { name, help, type, layout, windowed, maxIdleSeconds } = definition;
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
-    this.isFolded = isFolded;
     this.#rules = rulesOf(layout);
     this.table = new TotalsTable(labelNames, widthOf(layout));
     this.table.starts = UNKNOWN;
-    /** @type {number[]} by row: when a source with it ended, or a live source last had it; or DROPPED */
+    /** @type {number[]} by row: when a source with it ended, or a live source last had it; or FOLDED */
     this.lastSeen = [];
     const { isComputed, hasBuckets } = kindOf(layout);
     /** @type {any} */
@@ -113,10 +109,9 @@ class RetiredTotals {
       ? { digestOf: (/** @type {number} */ row) => this.#digestOf(row), windowed }
       : {};
     if (hasBuckets) extras.buckets = this.#bucketsByRow;
-    const ended = isFolded ? FOLDED : undefined;
     const { table } = this;
     /** @type {MetricView} */
-    this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, ended, table, ...extras };
+    this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, table, ...extras };
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
       // Also for a row that was dropped, because a compaction under way may have copied its digest before.
@@ -131,6 +126,16 @@ class RetiredTotals {
   /** @returns {boolean} whether nothing is left */
   get isEmpty() {
     return this.table.liveCount + this.table.overflowCount === 0;
+  }
+
+  /** @returns {boolean} whether there are totals of dead sources */
+  get hasDead() {
+    return this.lastSeen.some(seen => seen !== FOLDED);
+  }
+
+  /** @returns {number} how many rows are folded */
+  get foldedCount() {
+    return this.table.liveCount - this.lastSeen.filter(seen => seen !== FOLDED).length;
   }
 
   /** @returns {MetricView[]} including the rounding errors, if there are any */
@@ -150,8 +155,8 @@ class RetiredTotals {
 
   /** @returns {MetricView[]} for a snapshot: perhaps with one that has when each row was seen */
   get savedViews() {
-    const { isFolded, definition, table } = this;
-    if (isFolded || definition.maxIdleSeconds === 0) return this.views;
+    const { definition, table } = this;
+    if (definition.maxIdleSeconds === 0 && this.foldedCount === 0) return this.views;
     const page = new Float64Array(table.rowCount * table.width);
     for (const row of table.liveRows()) page[row * table.width] = this.lastSeen[row];
     return [...this.views, { ...this.#viewOf(page), ended: SEEN }];
@@ -166,7 +171,8 @@ class RetiredTotals {
     for (const row of liveRows(source)) {
       const own = table.find(source.rows.labelsOf(row));
       const seen = source.pages[0][row * table.width];
-      if (own !== -1 && seen <= now) this.lastSeen[own] = seen;
+      const isKnown = seen === FOLDED || (this.definition.maxIdleSeconds > 0 && seen <= now);
+      if (own !== -1 && isKnown) this.lastSeen[own] = seen;
     }
   }
 
@@ -227,13 +233,13 @@ class RetiredTotals {
    * @param {Float64Array} columns
    * @param {number} at position of the row's numbers
    * @param {RowExtras} extras
-   * @param {number} now milliseconds, by a clock that never jumps
+   * @param {number} seen milliseconds, by a clock that never jumps; FOLDED for a row that ended in a live source
    * @returns {number} the row of the totals
    */
-  add(labels, columns, at, extras, now) {
+  add(labels, columns, at, extras, seen) {
     const { liveCount } = this.table;
     const row = this.table.start(labels);
-    this.#addTo(row, this.table.liveCount > liveCount, columns, at, extras, now);
+    this.#addTo(row, this.table.liveCount > liveCount, columns, at, extras, seen);
     return row;
   }
 
@@ -246,37 +252,20 @@ class RetiredTotals {
    * @param {Float64Array} columns
    * @param {number} at
    * @param {RowExtras} extras
-   * @param {number} now
+   * @param {number} seen
    */
-  addFrom(family, { rows }, sourceRow, columns, at, extras, now) {
+  addFrom(family, { rows }, sourceRow, columns, at, extras, seen) {
     const familyRow = rows.rows[sourceRow];
     const row = this.rowIn(family, familyRow);
     if (row !== -1) {
-      this.#addTo(row, false, columns, at, extras, now);
+      this.#addTo(row, false, columns, at, extras, seen);
       return;
     }
-    const added = this.add(rows.labelsOf(sourceRow), columns, at, extras, now);
+    const added = this.add(rows.labelsOf(sourceRow), columns, at, extras, seen);
     const known = this.#rowsInFamily;
     if (familyRow >= known.rows.length) known.rows = grown(known.rows, familyRow + 1, -1);
     known.rows[familyRow] = added;
     known.rowCount = this.table.rowCount;
-  }
-
-  /**
-   * Moves a row of other totals of the same layout to these.
-   *
-   * @param {RetiredTotals} other
-   * @param {number} row
-   * @param {number} now
-   */
-  take(other, row, now) {
-    const { table } = other;
-    const labels = table.labelsOf(row);
-    const { centroids } = other.#digestOf(row);
-    const extras = { start: table.startAt(row), centroids, buckets: other.#buckets[row]?.buckets };
-    this.add(labels, table.pageOf(row), table.offsetOf(row), extras, now);
-    if (other.#errors !== undefined) this.add(labels, other.#errorPage(), row * table.width, {}, now);
-    other.remove(row);
   }
 
   /**
@@ -285,12 +274,12 @@ class RetiredTotals {
    * @param {Float64Array} columns
    * @param {number} at
    * @param {RowExtras} extras
-   * @param {number} now
+   * @param {number} seen
    */
-  #addTo(row, isNew, columns, at, { start, centroids, buckets, shown }, now) {
+  #addTo(row, isNew, columns, at, { start, centroids, buckets, shown }, seen) {
     const { table } = this;
     const rules = this.#rules;
-    this.lastSeen[row] = now;
+    if (isNew || seen !== FOLDED) this.lastSeen[row] = seen;
     if (isNew) table.setStart(row, start ?? UNKNOWN);
     else if (start !== undefined) table.setStart(row, Math.min(start, table.startAt(row)));
     const page = table.pageOf(row);
@@ -390,16 +379,30 @@ class RetiredTotals {
   *expire(oldest) {
     let dropped = 0;
     for (let row = 0; row < this.lastSeen.length; row++) {
-      if (this.lastSeen[row] >= oldest) continue;
+      if (this.lastSeen[row] >= oldest || this.lastSeen[row] === FOLDED) continue;
       this.remove(row);
       if (++dropped % ROWS_PER_STEP === 0) yield;
+    }
+  }
+
+  /**
+   * Drops folded rows.
+   *
+   * @param {(row: number) => boolean} isGone whether no source has the label set of a row
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *removeFolded(isGone) {
+    const { lastSeen, table } = this;
+    for (let row = 0; row < lastSeen.length; row++) {
+      if ((row + 1) % ROWS_PER_LOOK === 0) yield;
+      if (lastSeen[row] === FOLDED && isGone(row) && table.isLive(row)) this.remove(row);
     }
   }
 
   /** @param {number} row that has totals */
   remove(row) {
     this.table.removeRow(row);
-    this.lastSeen[row] = DROPPED;
+    this.lastSeen[row] = FOLDED;
     this.#dropExtras(row);
   }
 
@@ -409,8 +412,8 @@ class RetiredTotals {
     const digests = [];
     /** @type {{buckets: Buckets, version: number}[]} */
     const buckets = [];
-    /** @type {number[]} */
-    const lastSeen = [];
+    /** @type {number[]} by row: its number before */
+    const before = [];
     const { width } = this.table;
     /** @type {Float64Array | undefined} */
     let errors = undefined;
@@ -420,7 +423,7 @@ class RetiredTotals {
         else digests[row] = this.#digests[old];
         if (this.#buckets[old] === undefined) delete buckets[row];
         else buckets[row] = this.#buckets[old];
-        lastSeen[row] = this.lastSeen[old];
+        before[row] = old;
         if (this.#errors === undefined) return;
         errors = withSpace(errors, (row + 1) * width);
         errors.set(this.#errors.subarray(old * width, (old + 1) * width), row * width);
@@ -430,7 +433,8 @@ class RetiredTotals {
         this.#digests = digests;
         this.#buckets = buckets;
         this.#errors = errors;
-        this.lastSeen = lastSeen;
+        // Rows may have been folded since.
+        this.lastSeen = before.map(row => this.lastSeen[row]);
       },
     };
   }
@@ -460,4 +464,4 @@ function withSpace(numbers, length) {
   return larger;
 }
 
-module.exports = { RetiredTotals, DROPPED, SEEN };
+module.exports = { RetiredTotals, FOLDED };

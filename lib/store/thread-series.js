@@ -192,7 +192,7 @@ class ThreadSeries {
 }
 
 function newEndings() {
-  return [false, true].map(isRemoved => ({ isRemoved, source: new RetiredSource(() => 0) }));
+  return [false, true].map(isRemoved => ({ isRemoved, source: new RetiredSource() }));
 }
 
 /**

@@ -25,9 +25,9 @@ class EndedThreads {
   mirrors = [];
   /** @type {WeakSet<object>} their metrics that are completely in the totals */
   #merged = new WeakSet();
-  #retired = new RetiredSource(() => performance.now());
+  #retired = new RetiredSource();
   /** Rows that have ended in live threads. */
-  #endings = new RetiredSource(() => performance.now());
+  #endings = new RetiredSource();
   /** @type {import('../store/retired-totals').RetiredTotals[]} endings that no capture has followed yet */
   #waiting = [];
 

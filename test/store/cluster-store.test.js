@@ -10,6 +10,7 @@ const { FamilyRows } = require('../../lib/store/family-rows');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { startsAreRead } = require('../../lib/series/row-starts');
+const { METRIC_TYPES } = require('../fixtures/metric-types');
 const {
   makeWorker,
   bytesOf,
@@ -262,42 +263,28 @@ test('ClusterStore: a histogram with unsorted or duplicate bounds counts each ob
   for (const [key, value] of samplesOf(textOf(store))) assert.ok(value >= (before.get(key) ?? 0), key);
 });
 
-test('ClusterStore: of two metrics with one name and different layouts, that of the lowest worker id is shown', () => {
-  const types = {
-    counter: registers =>
-      new Counter({ name: 'm', help: 'counter', labelNames: ['a'], registers }).inc({ a: 'x' }),
-    gauge: registers =>
-      new Gauge({ name: 'm', help: 'gauge', labelNames: ['b'], registers }).set({ b: 'x' }, 1),
-    histogram: registers =>
-      new Histogram({ name: 'm', help: 'histogram', labelNames: ['a'], buckets: [1], registers }).observe(
-        { a: 'x' },
-        1,
-      ),
-    summary: registers =>
-      new Summary({ name: 'm', help: 'summary', labelNames: ['a'], registers }).observe({ a: 'x' }, 1),
-  };
-  for (const first of Object.keys(types)) {
-    for (const second of Object.keys(types)) {
-      const store = new ClusterStore();
-      const workers = [first, second].map((type, i) => {
+test('ClusterStore: of two metrics with one name and different types, that of the lowest worker id is shown', () => {
+  for (const first of METRIC_TYPES)
+    for (const second of METRIC_TYPES.filter(({ Type }) => Type !== first.Type)) {
+      const workers = [first, second].map(({ make, record }, i) => {
         const worker = makeWorker();
-        types[type]([worker.registry]);
+        record(
+          make({ name: 'm', help: `h${i}`, labelNames: ['a'], registers: [worker.registry] }),
+          { a: 'x' },
+          1,
+        );
         return { ...worker, id: i + 1 };
       });
-      scrapeAll(workers, store);
-      const text = textOf(store);
-      assert.match(text, new RegExp(`^# HELP m ${first}\n# TYPE m ${first}\n`));
-      assert.strictEqual(text.match(/# TYPE/g).length, 1);
-      // Without the first worker, the second one's metric is shown; without both, one family of retired
-      // totals.
-      for (const id of [1, 2]) {
-        store.retire(id);
-        const later = textOf(store);
-        samplesOf(later);
-        assert.ok((later.match(/# TYPE/g) ?? []).length <= 1, later);
-      }
+      const [of1, of2] = workers.map(worker => textOf(cluster([worker])));
+      const store = cluster(workers, { retiredMaxAge: 0 });
+      assert.strictEqual(textOf(store), of1);
+      store.retire(1);
+      for (let page = 0; page < 2; page++) assert.strictEqual(textOf(store), of2);
+      store.retire(2);
+      assert.strictEqual(textOf(store), second.lasts ? of2 : '\n');
+      assert.strictEqual(textOf(store), '\n');
+      assert.strictEqual(store.isEmpty, true);
     }
-  }
 });
 
 test('ClusterStore: two registries of one worker may have different metrics of one name', () => {
@@ -326,30 +313,6 @@ test('ClusterStore: metrics of one name in two registries of one worker are adde
   }
 });
 
-test('ClusterStore: label names may differ between workers and be added later', () => {
-  const workers = workersWith(Counter, 3, i => ({ labelNames: [['a'], ['b', 'a'], ['c']][i] }));
-  workers[0].metric.inc({ a: 'x' });
-  workers[1].metric.inc({ b: 'y', a: 'x' });
-  workers[1].metric.inc({ a: 'x' }, 5);
-  const store = new ClusterStore();
-  scrape(workers[0], store, 1);
-  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
-  scrape(workers[1], store, 2);
-  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 6);
-  workers[2].metric.inc({});
-  workers[2].metric.inc({ c: 'z' });
-  scrape(workers[2], store, 3);
-  assert.deepStrictEqual(
-    samplesOf(textOf(store)),
-    new Map([
-      [seriesKey('m', { a: 'x' }), 6],
-      [seriesKey('m', { a: 'x', b: 'y' }), 1],
-      [seriesKey('m'), 1],
-      [seriesKey('m', { c: 'z' }), 1],
-    ]),
-  );
-});
-
 test('ClusterStore: the page does not depend on the order of answers, and series are in the order of the lowest worker id', () => {
   const workers = workersWith(Gauge, 4, { labelNames: ['a'], aggregator: 'first' });
   workers.forEach(({ metric }, i) => [3, 1, 2].forEach(a => metric.set({ a: (a * (i + 1)) % 5 }, i)));
@@ -369,42 +332,21 @@ test('ClusterStore: the page does not depend on the order of answers, and series
   );
 });
 
-test('ClusterStore: a family returns after all its workers have dropped it', () => {
-  const workers = workersWith(Gauge, 2, { labelNames: ['a'] });
-  for (const { metric } of workers) metric.set({ a: 'x' }, 1);
-  const store = cluster(workers);
-  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 2);
-  for (const { registry } of workers) registry.removeSingleMetric('m');
-  scrapeAll(workers, store);
-  for (let round = 0; round < 3; round++) assert.strictEqual(textOf(store), '\n');
-  for (const { registry, metric } of workers) {
-    registry.registerMetric(metric);
-    metric.set({ a: 'y' }, 5);
-  }
-  scrapeAll(workers, store);
-  assert.deepStrictEqual(
-    [...samplesOf(textOf(store))],
-    [
-      [seriesKey('m', { a: 'x' }), 2],
-      [seriesKey('m', { a: 'y' }), 10],
-    ],
-  );
-});
-
 test('ClusterStore: a family that changes its type and back is shown with its current type', () => {
   const worker = makeWorker();
   const store = new ClusterStore();
-  const gauge = new Gauge({ name: 'm', help: 'm', registers: [] });
-  const histogram = new Histogram({ name: 'm', help: 'm', buckets: [1], registers: [] });
+  const options = { name: 'm', help: 'm', labelNames: ['a'], registers: [] };
+  const gauge = new Gauge(options);
+  const histogram = new Histogram({ ...options, buckets: [1] });
   for (let round = 0; round < 6; round++) {
     const metric = round % 2 === 0 ? gauge : histogram;
-    gauge.set(round);
-    histogram.observe(round);
+    gauge.set({ a: round % 3 }, round);
+    histogram.observe({ a: 'x' }, round);
     worker.registry.clear();
     worker.registry.registerMetric(metric);
     scrape(worker, store, 1);
-    if (metric === gauge) assert.strictEqual(valueOf(store, 'm'), round);
-    else assert.strictEqual(valueOf(store, 'm_count'), round + 1);
+    if (metric === gauge) assert.strictEqual(valueOf(store, 'm', { a: round % 3 }), round);
+    else assert.strictEqual(valueOf(store, 'm_count', { a: 'x' }), round + 1);
   }
 });
 
@@ -732,79 +674,44 @@ test('ClusterStore: a snapshot with thousands of additions to a large metric cop
 
 test('ClusterStore: a series began to count when the oldest number in its sum did, of a live, dead or unresponsive worker', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
-  const workers = Array.from({ length: 3 }, (_, i) => {
+  const workers = [1, 2, 3].map(id => {
     const worker = makeWorker();
-    const options = { help: 'h', labelNames: ['a'], registers: [worker.registry] };
-    const metrics = [Counter, Histogram, Summary].map(Type => new Type({ name: Type.name, ...options }));
-    const gauge = new Gauge({ name: 'Gauge', ...options });
-    const use = a => {
-      for (const metric of metrics) (metric.inc ?? metric.observe).call(metric, { a }, 0.1);
-      gauge.set({ a }, 1);
-    };
-    return { ...worker, id: i + 1, metrics, use };
-  });
-  let store = new ClusterStore();
-  /** By label; of all types, which must agree. */
-  const starts = () => {
-    const byType = new Map(
-      runThrough(store.merge(new Set())).map(({ view }) => {
-        const rows = Array.from(view.rows(), row => [
-          view.labels(row, false)[0][1],
-          view.starts.startAt(row),
-        ]);
-        return [view.type, Object.fromEntries(rows.sort())];
-      }),
-    );
-    const { counter, gauge, ...others } = Object.fromEntries(byType);
-    assert.deepStrictEqual(new Set(Object.values(gauge ?? {})), new Set(gauge && [0]));
-    for (const other of Object.values(others)) assert.deepStrictEqual(other, counter);
-    return counter;
-  };
-  const second = () => {
+    for (const Type of [Counter, Histogram, Summary, Gauge]) {
+      const options = { name: Type.name, help: 'h', labelNames: ['a'], registers: [worker.registry] };
+      const metric = new Type(options);
+      for (const a of ['all', `own${id}`]) (metric.inc ?? metric.observe).call(metric, { a }, 0.1);
+    }
     t.mock.timers.tick(1000);
     // As in a process of its own, in which somebody has read it.
     startsAreRead();
+    return { ...worker, id };
+  });
+  let store = cluster(workers);
+  const startsIn = type => {
+    const { view } = runThrough(store.merge(new Set())).find(family => family.view.name === type);
+    return Object.fromEntries(
+      Array.from(view.rows(), row => [view.labels(row, false)[0][1], view.starts.startAt(row)]),
+    );
   };
-  const [first, middle, last] = workers;
-  for (const worker of workers) {
-    for (const a of ['all', `own${worker.id}`]) worker.use(a);
-    second();
-  }
-  last.use('late');
-  scrapeAll(workers, store);
-  const before = { all: 1000, late: 1003, own1: 1000, own2: 1001, own3: 1002 };
-  assert.deepStrictEqual(starts(), before);
-  // Nothing of it has arrived.
-  for (const metric of first.metrics) metric.remove('own1');
-  second();
-  first.use('own1');
-  assert.deepStrictEqual(starts(), before);
-  scrapeAll(workers, store);
-  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
-  for (const metric of last.metrics) metric.remove('all');
-  second();
-  last.use('all');
-  first.use('late');
-  scrapeAll(workers, store);
-  for (const { id } of [middle, first]) store.retire(id);
-  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
-  const fresh = new ClusterStore();
-  fresh.restoreRetired(copyOf(store.encodeRetired()));
-  store = fresh;
-  assert.deepStrictEqual(starts(), { all: 1000, late: 1005, own1: 1004, own2: 1001 });
-  scrapeAll([last], store);
-  assert.deepStrictEqual(starts(), { ...before, own1: 1004 });
+  const check = (expected, types = ['Counter', 'Histogram', 'Summary']) => {
+    for (const type of types) assert.deepStrictEqual(startsIn(type), expected, type);
+  };
+  check({ all: 1000, own1: 1000, own2: 1001, own3: 1002 });
+  check({ all: 0, own1: 0, own2: 0, own3: 0 }, ['Gauge']);
+  for (const id of [2, 1]) store.retire(id);
+  check({ all: 1000, own1: 1000, own2: 1001, own3: 1002 });
+  const totals = copyOf(store.encodeRetired());
+  store = new ClusterStore();
+  store.restoreRetired(totals);
+  check({ all: 1000, own1: 1000, own2: 1001 });
+  scrapeAll([workers[2]], store);
+  check({ all: 1000, own1: 1000, own2: 1001, own3: 1002 });
   store.removeRetired([['a', 'all']]);
-  assert.deepStrictEqual(starts(), { ...before, all: 1005, own1: 1004 });
+  check({ all: 1002, own1: 1000, own2: 1001, own3: 1002 });
   // It does not say when it began.
-  const values = [{ labels: { a: 'late' }, value: 1 }];
+  const values = [{ labels: { a: 'all' }, value: 1 }];
   store.applyJson(4, [[{ name: 'Counter', help: 'h', type: 'counter', values }]]);
-  store.forget(last.id);
-  const late = () => {
-    const { view } = runThrough(store.merge(new Set())).find(family => family.view.name === 'Counter');
-    return view.starts.startAt([...view.rows()].find(row => view.labelText(row, false) === 'a="late"'));
-  };
-  assert.strictEqual(late(), 0);
+  check({ all: 0, own1: 1000, own2: 1001, own3: 1002 }, ['Counter']);
   store.retire(4);
-  assert.strictEqual(late(), 0);
+  check({ all: 0, own1: 1000, own2: 1001, own3: 1002 }, ['Counter']);
 });
