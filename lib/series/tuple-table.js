@@ -32,9 +32,15 @@ const MULTIPLIERS = [];
  * @returns {number} a 32-bit hash
  */
 function hashOf(ids, from, count) {
+  reserveMultipliers(count);
   let sum = 0;
   for (let i = 0; i < count; i++) sum = (sum + Math.imul(ids[from + i], MULTIPLIERS[i])) | 0;
   return mixed(sum);
+}
+
+/** @param {number} width of the tuples */
+function reserveMultipliers(width) {
+  while (MULTIPLIERS.length < width) MULTIPLIERS.push((Math.random() * 2 ** 32) | 1);
 }
 
 /**
@@ -56,7 +62,7 @@ class TupleTable {
   /** @param {number} width ids in each tuple */
   constructor(width) {
     this.width = width;
-    while (MULTIPLIERS.length < width) MULTIPLIERS.push((Math.random() * 2 ** 32) | 1);
+    reserveMultipliers(width);
     /** The tuple of the last look-up. */
     this.ids = new Int32Array(width);
     /** @type {Int32Array[]} the rows' tuples, TUPLE_ROWS_PER_PAGE rows per page (the first page grows) */
@@ -202,4 +208,4 @@ function insert(slots, hash, row) {
   slots[slot] = row + 1;
 }
 
-module.exports = { TupleTable, MULTIPLIERS, mixed };
+module.exports = { TupleTable, MULTIPLIERS, mixed, hashOf };

@@ -1,17 +1,21 @@
 'use strict';
 
 // The label sets of one family: a row number for each, and its labels as text. A row stays as long as a
-// worker or the retired totals have it. A label set is a list of integers: one for each of its label names,
-// and one for the value. Labels that a series does not have take no memory, so a family whose label names
-// differ from series to series costs no more than another one.
+// worker or the retired totals have it. A label set is a list of integers, one for each of its labels: each
+// pair of a name and a value has its own. Labels that a series does not have take no memory, so a family
+// whose label names differ from series to series costs no more than another one.
 //
 // An unpaired surrogate cannot be encoded in UTF-8 and becomes U+FFFD. Label values that differ only in such
 // characters are one value (toWellFormed); otherwise the page would show their series twice.
 
 const { NAME_LABEL } = require('./row-map');
+const { grown } = require('../series/row-array');
+const { hashOf } = require('../series/tuple-table');
 
 /** @typedef {import('../exposition/label-text').LabelPair} LabelPair */
 /** @typedef {number} LabelNumber numbers the label names of a family */
+
+const NO_IDS = new Int32Array(0);
 
 let nextGeneration = 0;
 
@@ -22,20 +26,24 @@ class FamilyRows {
   #names = [];
   /** @type {Map<string, number>[]} by label: the integer of each value */
   #ids = [];
-  /** @type {string[][]} by label: the text of each value; that of 0 is never read */
-  #values = [];
+  /** @type {LabelNumber[]} by integer; that of 0 is never read */
+  #labelOf = [0];
+  /** By integer. */
+  #values = [''];
   /**
-   * By label set: a character for each half of the integers of each label and its value. V8 hashes texts with
-   * a seed, so clients, who choose values, cannot provoke collisions.
+   * By the hash of a label set, or the next free number after it. A Map of texts takes three times as long.
+   * The hash has a seed, so clients, who choose values, cannot provoke collisions.
    *
-   * @type {Map<string, number>}
+   * @type {Map<number, number>}
    */
   #rows = new Map();
-  /** @type {string[]} by row, as the texts */
-  #keys = [];
-  /** @type {string[]} */
+  /** The label sets of all rows, one after the other. */
+  #sets = NO_IDS;
+  /** By row: where its label set begins, which is where that of the row before ends. */
+  #starts = [0];
+  /** @type {string[]} by row */
   #texts = [];
-  /** @type {number[]} the label set that is being looked up: each label, in rising order, and its value */
+  /** @type {number[]} the label set that is being looked up, its labels in rising order */
   #set = [];
 
   constructor() {
@@ -44,7 +52,7 @@ class FamilyRows {
   }
 
   get count() {
-    return this.#keys.length;
+    return this.#texts.length;
   }
 
   /**
@@ -57,7 +65,6 @@ class FamilyRows {
       label = this.#names.push(name) - 1;
       this.#labels.set(name, label);
       this.#ids.push(new Map());
-      this.#values.push(['']);
     }
     return label;
   }
@@ -71,7 +78,8 @@ class FamilyRows {
     const text = value.toWellFormed();
     let id = this.#ids[label].get(text);
     if (id === undefined) {
-      id = this.#values[label].push(text) - 1;
+      id = this.#values.push(text) - 1;
+      this.#labelOf.push(label);
       this.#ids[label].set(text, id);
     }
     return id;
@@ -85,15 +93,15 @@ class FamilyRows {
   /**
    * Adds a label to the label set, unless that has it already.
    *
-   * @param {LabelNumber} label
-   * @param {number} id of its value
+   * @param {number} id of the label and its value
    */
-  put(label, id) {
+  put(id) {
     const set = this.#set;
+    const label = this.#labelOf[id];
     let at = set.length;
-    while (at > 0 && set[at - 2] >= label) at -= 2;
-    if (at === set.length) set.push(label, id);
-    else if (set[at] !== label) set.splice(at, 0, label, id);
+    while (at > 0 && this.#labelOf[set[at - 1]] >= label) at--;
+    if (at === set.length) set.push(id);
+    else if (this.#labelOf[set[at]] !== label) set.splice(at, 0, id);
   }
 
   /**
@@ -101,14 +109,32 @@ class FamilyRows {
    * @returns {number} the row of the label set, a new one if need be
    */
   row(textOf) {
-    const key = keyOf(this.#set);
-    let row = this.#rows.get(key);
-    if (row === undefined) {
-      row = this.#keys.push(key) - 1;
-      this.#rows.set(key, row);
-      this.#texts.push(textOf().toWellFormed());
+    let hash = hashOf(this.#set, 0, this.#set.length);
+    let row = this.#rows.get(hash);
+    while (row !== undefined && !this.#has(row)) {
+      hash = (hash + 1) | 0;
+      row = this.#rows.get(hash);
     }
+    if (row !== undefined) return row;
+    row = this.#texts.push(textOf().toWellFormed()) - 1;
+    this.#rows.set(hash, row);
+    const end = this.#starts[row] + this.#set.length;
+    if (this.#sets.length < end) this.#sets = grown(this.#sets, end);
+    this.#sets.set(this.#set, this.#starts[row]);
+    this.#starts.push(end);
     return row;
+  }
+
+  /**
+   * @param {number} row
+   * @returns {boolean} whether it has the label set that is being looked up
+   */
+  #has(row) {
+    const set = this.#set;
+    const start = this.#starts[row];
+    let i = this.#starts[row + 1] - start === set.length ? 0 : NaN;
+    while (i < set.length && this.#sets[start + i] === set[i]) i++;
+    return i === set.length;
   }
 
   /**
@@ -134,10 +160,8 @@ class FamilyRows {
    * @returns {LabelPair[]} its labels, with the name of a sample
    */
   #allPairsOf(row) {
-    /** @type {LabelPair[]} */
-    const pairs = [];
-    eachOf(this.#keys[row], (label, id) => pairs.push([this.#names[label], this.#values[label][id]]));
-    return pairs;
+    const ids = this.#sets.subarray(this.#starts[row], this.#starts[row + 1]);
+    return Array.from(ids, id => [this.#names[this.#labelOf[id]], this.#values[id]]);
   }
 
   /**
@@ -151,15 +175,6 @@ class FamilyRows {
 
   /**
    * @param {number} row
-   * @returns {Record<string, string>}
-   */
-  labelsOf(row) {
-    // Not by assignment: a label may be called __proto__.
-    return Object.fromEntries(this.#allPairsOf(row));
-  }
-
-  /**
-   * @param {number} row
    * @returns {string | undefined} the name of its sample, if it has one of its own
    */
   nameOf(row) {
@@ -169,38 +184,19 @@ class FamilyRows {
   /**
    * The same rows with other numbers, and without the label names and values that none of them has.
    *
-   * @param {number[]} rows those to keep, in the order of their new numbers
+   * @param {Iterable<number>} rows those to keep, in the order of their new numbers
    * @returns {FamilyRows}
    */
   compacted(rows) {
     const compacted = new FamilyRows();
     for (const row of rows) {
       compacted.begin();
-      for (const [name, value] of this.#allPairsOf(row)) {
-        const label = compacted.labelNumber(name);
-        compacted.put(label, compacted.idOf(label, value));
-      }
+      for (const [name, value] of this.#allPairsOf(row))
+        compacted.put(compacted.idOf(compacted.labelNumber(name), value));
       compacted.row(() => this.#texts[row]);
     }
     return compacted;
   }
-}
-
-/** @param {number[]} set */
-function keyOf(set) {
-  /** @type {number[]} */
-  const halves = [];
-  for (const integer of set) halves.push(integer & 0xffff, integer >>> 16);
-  return String.fromCharCode(...halves);
-}
-
-/**
- * @param {string} key
- * @param {(label: LabelNumber, id: number) => void} visit called for each label
- */
-function eachOf(key, visit) {
-  const integerAt = (/** @type {number} */ at) => key.charCodeAt(at) | (key.charCodeAt(at + 1) << 16);
-  for (let at = 0; at < key.length; at += 4) visit(integerAt(at), integerAt(at + 2));
 }
 
 module.exports = { FamilyRows };

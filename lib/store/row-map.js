@@ -112,13 +112,13 @@ class RowMap {
     family.begin();
     for (const label of sets.positionsOf(row)) {
       const id = sets.idAt(row, label);
-      if (id !== 0) family.put(this.#labels[label], this.#idOf(family, label, id));
+      if (id !== 0) family.put(this.#idOf(family, label, id));
     }
     for (const own of this.#defaultIds) {
       // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
       // the family.
       own.id ||= family.idOf(own.label, own.value);
-      family.put(own.label, own.id);
+      family.put(own.id);
     }
     this.rows[row] = family.row(() => this.#textOf(row));
   }
