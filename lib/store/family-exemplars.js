@@ -12,8 +12,7 @@ const MOST_OF_ROW = 10;
 /** @typedef {import('../metric/exemplar').Exemplar} Exemplar */
 
 /**
- * Reads the exemplars of a family. They are collected at the first call, because only OpenMetrics and protobuf
- * show exemplars.
+ * Reads the exemplars of a family. They are collected at the first call, because Prometheus text has none.
  *
  * @param {readonly Source[]} all
  * @param {import('../series/layouts').Layout} layout the family's

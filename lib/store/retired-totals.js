@@ -233,7 +233,7 @@ class RetiredTotals {
    * @param {Float64Array} columns
    * @param {number} at position of the row's numbers
    * @param {RowExtras} extras
-   * @param {number} seen milliseconds, by a clock that never jumps; FOLDED for a row that ended in a live source
+   * @param {number} seen milliseconds, by a clock that never jumps; FOLDED if the row's source lives
    * @returns {number} the row of the totals
    */
   add(labels, columns, at, extras, seen) {
