@@ -2,9 +2,8 @@
 
 // prom-client/lib/defaultMetrics
 
-module.exports = require('../runtime/default-metrics');
+const collectDefaultMetrics = require('../runtime/default-metrics');
 
-// Never called: see registry.js.
-void ((/** @type {any} */ module, /** @type {any} */ metricsList, /** @type {any} */ runtimeMetricsList) => {
-  module.exports = { metricsList, runtimeMetricsList };
-});
+module.exports = collectDefaultMetrics;
+// See registry.js.
+module.exports.metricsList = collectDefaultMetrics.metricsList;

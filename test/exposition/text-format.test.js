@@ -2,11 +2,9 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('../fixtures/seeded-fast-check');
 const { TEXT, OPENMETRICS } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { formatNumber } = require('../../lib/exposition/number-format');
 const { labelPair, escapeHelp } = require('../../lib/exposition/label-text');
 const { sampleFamily } = require('../../lib/exposition/sample-family');
 const { renderText, samplesOf } = require('../fixtures/unit-scrape');
@@ -44,23 +42,6 @@ function textOf(families, openMetrics = false) {
 function linesOf(one, openMetrics) {
   return [...(openMetrics ? OPENMETRICS : TEXT).write(one)].join('').split('\n').slice(2);
 }
-
-test('text format: numbers are in the form of JavaScript, which Prometheus reads', () => {
-  for (const [value, text] of [
-    [-0, '0'],
-    [1e21, '1e+21'],
-    [Infinity, '+Inf'],
-    [-Infinity, '-Inf'],
-    [NaN, 'Nan'],
-  ]) {
-    assert.strictEqual(formatNumber(value), text);
-  }
-  fc.assert(
-    fc.property(fc.double({ noNaN: true }), value =>
-      Number.isFinite(value) ? Number(formatNumber(value)) === value : true,
-    ),
-  );
-});
 
 test('text format: long label values and help texts are escaped in pieces', t => {
   const times = 300_000;

@@ -232,12 +232,6 @@ describe('formats', () => {
     }
   });
 
-  it('Vary names Accept if there is a choice', async () => {
-    const registry = smallRegistry();
-    assert.strictEqual((await scrape(registry, { formats: BOTH })).vary, 'Accept, Accept-Encoding');
-    assert.strictEqual((await scrape(registry, { formats: ['openmetrics'] })).vary, 'Accept-Encoding');
-  });
-
   it('setFormats() of a registry sets those of its endpoints, but not that of metrics()', async () => {
     const registry = smallRegistry();
     const text = await registry.metrics();

@@ -7,7 +7,7 @@ const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check.js');
-const { Counter, Gauge, Histogram, Summary, Registry, openMetricsContentType } = require('../..');
+const { Counter, Histogram, Summary, Registry } = require('../..');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
@@ -19,11 +19,6 @@ const OVERFLOW = 'overflow';
 function make(Type, config = {}, registry = new Registry()) {
   const metric = new Type({ name: 'm', help: 'h', labelNames: ['a'], registers: [registry], ...config });
   return { metric, registry };
-}
-
-/** A page's sample lines. */
-async function samplesOf(registry) {
-  return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
 }
 
 /** The series of a counter or gauge: label values, then the value. */
@@ -61,23 +56,6 @@ describe('maxSeries as an option', () => {
     }
   });
 
-  it('maxSeries may be larger than any number of series', async () => {
-    for (const maxSeries of [2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
-      const { metric } = make(Counter, { maxSeries });
-      metric.inc({ a: OVERFLOW });
-      metric.inc({ a: 'x' });
-      assert.deepEqual(await seriesOf(metric), [
-        [OVERFLOW, 1],
-        ['x', 1],
-      ]);
-    }
-  });
-
-  it('maxSeries can be read from the metric, and is no key of one that was made without', () => {
-    assert.equal(make(Counter, { maxSeries: 5 }).metric.maxSeries, 5);
-    assert.ok(!('maxSeries' in make(Counter).metric));
-  });
-
   it('maxSeries changes nothing for a metric without labels', async () => {
     for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { labelNames: [], maxSeries: 1 });
@@ -95,23 +73,6 @@ describe('maxSeries as an option', () => {
 });
 
 describe('label sets beyond maxSeries', () => {
-  it('label sets beyond maxSeries share one series of a gauge, whose last value wins', () => {
-    const { metric } = make(Gauge, { maxSeries: 1 });
-    for (const a of ['x', 'y', 'z']) metric.set({ a }, 3);
-    metric.inc({ a: 'y' }, 10);
-    metric.dec({ a: 'z' }, 1);
-    metric.labels('w').dec(2);
-    assert.equal(metric._getValue({ a: OVERFLOW }), 10);
-    assert.equal(metric._getValue({ a: 'y' }), 0);
-    metric.labels('u').set(7);
-    assert.equal(metric._getValue({ a: OVERFLOW }), 7);
-    const before = Date.now() / 1000;
-    metric.setToCurrentTime({ a: 'y' });
-    assert.ok(metric._getValue({ a: OVERFLOW }) >= before);
-    const seconds = metric.startTimer({ a: 'y' })();
-    assert.equal(metric._getValue({ a: OVERFLOW }), seconds);
-  });
-
   it('label sets beyond maxSeries that were given with an unknown label are still an error, and count nothing', async () => {
     for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { maxSeries: 1 });
@@ -125,33 +86,6 @@ describe('label sets beyond maxSeries', () => {
       assert.equal(metric.overflowCount, 0);
       assert.equal(await registry.metrics(), before);
     }
-  });
-
-  it('label sets beyond maxSeries work with labels that are called as what every object has', async () => {
-    const { metric, registry } = make(Counter, { labelNames: ['__proto__', 'constructor'], maxSeries: 1 });
-    metric.inc();
-    metric.labels('x', 'y').inc(2);
-    assert.deepEqual(await samplesOf(registry), ['m 1', 'm{__proto__="overflow",constructor="overflow"} 2']);
-  });
-
-  it('label sets beyond maxSeries take their exemplars with them', async () => {
-    const registry = new Registry(openMetricsContentType);
-    const { metric: counter } = make(Counter, { enableExemplars: true, maxSeries: 1 }, registry);
-    const { metric: histogram } = make(
-      Histogram,
-      { name: 'n', buckets: [1], enableExemplars: true, maxSeries: 1 },
-      registry,
-    );
-    for (const a of ['x', 'y']) {
-      counter.inc({ labels: { a }, value: 1, exemplarLabels: { trace: `counted-${a}` } });
-      histogram.observe({ labels: { a }, value: 0.5, exemplarLabels: { trace: `observed-${a}` } });
-    }
-    const lines = await samplesOf(registry);
-    const exemplarOf = start => /# \{trace="(.*)"\}/.exec(lines.find(line => line.startsWith(start)))?.[1];
-    assert.equal(exemplarOf('m_total{a="x"}'), 'counted-x');
-    assert.equal(exemplarOf('m_total{a="overflow"}'), 'counted-y');
-    assert.equal(exemplarOf('n_bucket{le="1",a="x"}'), 'observed-x');
-    assert.equal(exemplarOf('n_bucket{le="1",a="overflow"}'), 'observed-y');
   });
 
   it('label sets beyond maxSeries cannot empty the shared series by zero()', async () => {
@@ -190,23 +124,6 @@ it('the series labelled "overflow" stays what it is when the table is compacted'
   assert.ok(series.every(([a, value]) => value === (a === OVERFLOW ? 13 : 1)));
 });
 
-describe('series under maxSeries', () => {
-  it("a summary that drops series whose window is empty, also the overflow's own, allows others", async t => {
-    t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
-    const { metric, registry } = make(Summary, {
-      maxSeries: 1,
-      maxAgeSeconds: 10,
-      ageBuckets: 2,
-      pruneAgedBuckets: true,
-    });
-    for (const a of ['x', 'y']) metric.observe({ a }, 1);
-    t.mock.timers.tick(60_000);
-    assert.deepEqual(await samplesOf(registry), []);
-    for (const a of ['y', 'x']) metric.observe({ a }, 1);
-    assert.deepEqual(Object.keys(metric.hashMap), ['a:y,', 'a:overflow,']);
-  });
-});
-
 describe('overflowCount', () => {
   it('overflowCount counts a child when it binds, and not with each call', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
@@ -215,11 +132,6 @@ describe('overflowCount', () => {
     assert.equal(metric.overflowCount, 0);
     for (let i = 0; i < 5; i++) child.inc();
     assert.equal(metric.overflowCount, 1);
-  });
-
-  it('overflowCount is not among the keys of a metric', () => {
-    const { metric } = make(Counter, { maxSeries: 1 });
-    assert.ok(!Object.keys({ ...metric }).includes('overflowCount'));
   });
 });
 

@@ -79,15 +79,6 @@ test('Observations stays below a thousand centroids, none with more than 0.5 % o
   }
 });
 
-test('Observations: infinite values stay at the ends', () => {
-  const observations = new Observations();
-  for (const value of [1, Infinity, 2, -Infinity, Infinity, 3]) observations.push(value);
-  for (let i = 0; i < 2000; i++) observations.push(2);
-  const centroids = listOf(observations.centroids());
-  assert.deepStrictEqual(centroids[0], { mean: -Infinity, count: 1 });
-  assert.deepStrictEqual(centroids.at(-1), { mean: Infinity, count: 2 });
-});
-
 for (const [name, draw] of Object.entries({
   uniform: scattered,
   'log-normal': i =>

@@ -18,7 +18,6 @@ const {
   prometheusContentType,
 } = require('../..');
 const { PAGES } = require('../../lib/registry/metric-view');
-const { Page } = require('../../lib/exposition/page');
 const { labelValue, number } = require('../prom-client/fixtures/property-programs');
 
 const SERIES = 10_000;
@@ -125,32 +124,6 @@ describe('a registry with many series', () => {
     t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
     assert.ok(/^many\{/m.test(await registry.metrics()));
   });
-});
-
-it('a page that outgrows its buffer has everything that was written to it in pieces', () => {
-  const piece = fc.record({
-    text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
-    times: fc.constantFrom(1, 300, 10_000),
-    copy: fc.boolean(),
-  });
-  fc.assert(
-    fc.property(fc.array(piece, { maxLength: 12 }), fc.nat({ max: 3000 }), (pieces, memory) => {
-      const page = new Page(memory);
-      const written = [];
-      for (const { text, times, copy } of pieces) {
-        const bytes = Buffer.from(text.repeat(times));
-        if (copy) page.copyFrom(Buffer.concat([Buffer.from('-'), bytes]), 1, bytes.length + 1);
-        else page.write(text.repeat(times));
-        written.push(bytes);
-      }
-      const expected = Buffer.concat(written);
-      const { buffer, length } = page.body;
-      assert.ok(Buffer.from(buffer, 0, length).equals(expected));
-      const half = expected.length >> 1;
-      assert.ok(page.from(half).equals(expected.subarray(half)));
-    }),
-    { numRuns: 60 },
-  );
 });
 
 describe('a page rendered in slices', () => {
