@@ -5,5 +5,5 @@
 const collectDefaultMetrics = require('../runtime/default-metrics');
 
 module.exports = collectDefaultMetrics;
-// See registry.js.
+// Node.js finds this name by static analysis, so ES modules can import it.
 module.exports.metricsList = collectDefaultMetrics.metricsList;

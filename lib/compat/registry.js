@@ -2,8 +2,20 @@
 
 // prom-client/lib/registry
 
-const { Registry } = require('../registry/registry');
+module.exports = require('../registry/registry').Registry;
 
-module.exports = Registry;
-// Node's static analysis finds this name, so ES modules can import it, as from prom-client.
-module.exports.globalRegistry = Registry.globalRegistry;
+// Never called. Node's static analysis of CommonJS exports finds the names of static members here, so ES
+// modules can import them.
+void ((/** @type {any} */ module, /** @type {any} */ members) => {
+  const { aggregate, globalRegistry, merge, shared } = members;
+  const { PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE, PROMETHEUS_PROTOBUF_CONTENT_TYPE } = members;
+  module.exports = {
+    aggregate,
+    globalRegistry,
+    merge,
+    shared,
+    PROMETHEUS_CONTENT_TYPE,
+    OPENMETRICS_CONTENT_TYPE,
+    PROMETHEUS_PROTOBUF_CONTENT_TYPE,
+  };
+});
