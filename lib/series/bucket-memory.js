@@ -4,8 +4,7 @@
 // buckets that are found through two directories: one for the positive side, one for the negative side.
 // Chunks without observations do not exist.
 
-const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('./native-index');
-const { CHUNK_SHIFT, MOST_CHUNKS } = require('./merged-buckets');
+const { CHUNK_SHIFT } = require('./merged-buckets');
 const { pageShiftOf, pageMaskOf } = require('./number-pages');
 
 /** @typedef {import('./merged-buckets').Buckets} Buckets */
@@ -67,19 +66,14 @@ const NONE = 0;
 const HEADS = 0;
 const CHUNKS = 1;
 
-/** Maximum length of a directory: it grows by doubling. */
-const MOST_LENGTH = 2 * MOST_CHUNKS;
-/** Far above the number of the first chunk in any schema. */
-const MOST_FIRST = 2 ** 16;
-
 const TWO_32 = 2 ** 32;
 const ATTEMPTS = 100;
 
 /**
  * @param {BucketMemory} memory in which another thread may record
  * @param {number} row
- * @returns {Buckets | undefined} undefined if the row was replaced during each attempt, if some of its memory
- *   is not there yet, or if it is not valid
+ * @returns {Buckets | undefined} undefined if the row was replaced during each attempt, or if some of its
+ *   memory is not there yet
  */
 function readRow(memory, row) {
   const page = row >> HEAD_SHIFT;
@@ -88,7 +82,7 @@ function readRow(memory, row) {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const version = Atomics.load(head.words, head.at + VERSION);
     if (version % 2 !== 0) continue;
-    const buckets = readValid(memory, head);
+    const buckets = readIfThere(memory, head);
     // Unlike a load, no processor moves this before the reads above.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
@@ -96,7 +90,7 @@ function readRow(memory, row) {
   // the new one.
   const version = Atomics.load(head.words, head.at + VERSION);
   if (!isWhole(head)) return undefined;
-  const buckets = readValid(memory, head);
+  const buckets = readIfThere(memory, head);
   return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
 }
 
@@ -121,36 +115,13 @@ function checkOf(words, at) {
 /**
  * @param {BucketMemory} memory
  * @param {Head} head
- * @returns {Buckets | undefined} undefined if some of its memory is not there, or if it is not valid
+ * @returns {Buckets | undefined} undefined if some of its memory is not there
  */
-function readValid(memory, head) {
+function readIfThere(memory, head) {
   const { words, at } = head;
   const size = chunkSize(words[at + IS_WIDE]);
-  for (const side of [POSITIVE, NEGATIVE])
-    if (!isReadableSide(memory.pages, words, at + side, size)) return undefined;
-  const buckets = readHead(memory, head);
-  // Checked only now, because the thread may change the row between two reads.
-  return isValid(buckets) ? buckets : undefined;
-}
-
-/** @param {Buckets} buckets */
-function isValid({ schema, zeroThreshold, zeroCount, positive, negative }) {
-  return (
-    schema >= MIN_SCHEMA &&
-    schema <= MAX_SCHEMA &&
-    zeroThreshold >= 0 &&
-    zeroThreshold < Infinity &&
-    (zeroCount === 0 || isCount(zeroCount)) &&
-    [positive, negative].every(({ indices, counts }) => {
-      const ends = indices.length === 0 ? [] : [indices[0], indices[indices.length - 1]];
-      return ends.every(index => isIndex(index, schema)) && counts.every(isCount);
-    })
-  );
-}
-
-/** @param {number} value */
-function isCount(value) {
-  return Number.isSafeInteger(value) && value > 0;
+  const isThere = [POSITIVE, NEGATIVE].every(side => isSideThere(memory.pages, words, at + side, size));
+  return isThere ? readHead(memory, head) : undefined;
 }
 
 /**
@@ -160,12 +131,11 @@ function isCount(value) {
  * @param {number} size of a chunk
  * @returns {boolean}
  */
-function isReadableSide(pages, words, side, size) {
+function isSideThere(pages, words, side, size) {
   const length = words[side + LENGTH];
   if (length === 0) return true;
   const directory = words[side + PLACE];
-  const isPossible = length > 0 && length <= MOST_LENGTH && Math.abs(words[side + FIRST]) <= MOST_FIRST;
-  if (!isPossible || !isPlace(pages, directory, length)) return false;
+  if (!isPlace(pages, directory, length)) return false;
   const page = pages[directory >> PAGE_SHIFT];
   const offset = directory & PAGE_MASK;
   for (let i = offset; i < offset + length; i++)
@@ -210,8 +180,7 @@ function readHead({ pages, maxBuckets }, { words, numbers, at }) {
 function readSide(pages, words, head, side) {
   /** @type {Side} */
   const { indices, counts } = { indices: [], counts: [] };
-  // Limited again, because another thread may have changed the length since it was checked.
-  const length = Math.min(words[side + LENGTH], MOST_LENGTH);
+  const length = words[side + LENGTH];
   if (length === 0) return { indices, counts };
   const isWide = words[head + IS_WIDE] !== 0;
   const first = words[side + FIRST] << CHUNK_SHIFT;

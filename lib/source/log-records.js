@@ -2,31 +2,29 @@
 
 // The records of a thread's log: table-publisher.js writes them, thread-mirror.js reads them.
 
-/** How the row of a REMOVE record ended. */
-const [BEFORE, EXPIRED, REMOVED] = [0, 1, 2];
-
 /**
  * Kinds of records. The integers of most begin with the number of a metric; what has other types
- * is the record's text, as JSON.
+ * is the record's text, as JSON. Memory is described by four integers: the number with which it was sent, a
+ * byte offset, a length, and the number of the page.
  */
 module.exports = /** @type {const} */ ({
   REGISTRY: 1, // number; its default labels as text
   DEFINE: 2, // metric, registry; its definition as text
   CUSTOM: 3, // metric, registry; its name as text
   DROP: 4, // metric
-  PAGE: 5, // metric, number of the page, number of the memory, byte offset, length
-  FORM: 6, // metric, positions of the labels in their order
-  VALUE: 7, // metric, position of the label; the next value of that label as text
-  ROW: 8, // metric, row, second of its start, form, number of its value of each label; the new one as text
-  ORDER: 9, // metric, all live rows
-  REMOVE: 10, // metric, row, how: BEFORE the log, it has EXPIRED, or the program has REMOVED it
-  CLEAR: 11, // metric
-  OVERFLOW: 12, // metric, number of the memory of its count, byte offset
-  DIGESTS: 13, // metric, number of the memory: the next block of its digests
-  DIGEST: 14, // metric, row, slice, number of its block, offset and lengths of its place, in float64
-  EXEMPLAR: 15, // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
-  READ: 16, // metric; what get() of a custom metric object has returned, as text
-  RESET: 17, // metric, row, second in which it began to count from zero again
-  ...{ BEFORE, EXPIRED, REMOVED },
-  BUCKETS: 18, // metric, kind and number of a page of sparse buckets, number of the memory
+  FORM: 5, // metric, positions of the labels in their order
+  VALUE: 6, // metric, position of the label; the next value of that label as text
+  ROW: 7, // metric, row, second of its start, form, number of its value of each label; the new one as text
+  REMOVE: 8, // metric, row, 1 if it has expired, 0 if the program has removed it
+  CLEAR: 9, // metric
+  RESET: 10, // metric, row, second in which it began to count from zero again
+  DIGEST: 11, // metric, row, slice, number of its block, offset and lengths of its place, in float64
+  EXEMPLAR: 12, // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
+  READ: 13, // metric; what get() of a custom metric object has returned, as text
+  // The following ones have memory.
+  PAGE: 14, // of the table
+  OVERFLOW: 15, // the count of label sets beyond the limit
+  DIGESTS: 16, // the next block of digests
+  HEADS: 17, // of sparse buckets, see bucket-memory.js
+  CHUNKS: 18, // of sparse buckets
 });

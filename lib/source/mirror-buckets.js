@@ -3,7 +3,7 @@
 // Runs where thread-mirror.js does. Reads the sparse buckets of another thread's native histogram, in the
 // memory in which that thread counts.
 
-const { HEADS, CHUNKS, readRow, changesOfRow } = require('../series/bucket-memory');
+const { CHUNKS, readRow, changesOfRow } = require('../series/bucket-memory');
 
 let nextVersion = 1;
 
@@ -16,27 +16,18 @@ class MirrorBuckets {
   /** @type {Read[]} by row */
   #last = [];
 
-  /**
-   * @param {unknown} maxBuckets of the metric
-   * @throws {RangeError} if it is not valid
-   */
+  /** @param {number} maxBuckets of the metric */
   constructor(maxBuckets) {
-    const most = Number(maxBuckets);
-    if (!(most > 0)) throw new RangeError('a number of buckets is not valid');
-    this.#memory = { numbers: [], words: [], pages: [], maxBuckets: most };
+    this.#memory = { numbers: [], words: [], pages: [], maxBuckets };
   }
 
   /**
    * @param {number} kind
    * @param {number} number of the page
    * @param {SharedArrayBuffer} memory
-   * @throws {RangeError} if it is not valid
    */
   setPage(kind, number, memory) {
     const { numbers, words, pages } = this.#memory;
-    const list = kind === HEADS ? numbers : pages;
-    if (kind > CHUNKS || number > list.length || memory.byteLength < (list[number]?.byteLength ?? 0))
-      throw new RangeError('a page of buckets is not valid');
     if (kind === CHUNKS) {
       pages[number] = new Int32Array(memory);
       return;

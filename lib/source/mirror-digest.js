@@ -3,7 +3,7 @@
 // Runs where thread-mirror.js does. Reads the observations of one label set of another thread's summary, in
 // the memory in which that thread records: see lib/threads/shared-digests.js.
 
-const { MAX_BUFFERED, withValues, centroidsOf } = require('../metric/observations');
+const { withValues, centroidsOf } = require('../metric/observations');
 
 /** Numbers of a place before its buffer. */
 const HEAD = 5;
@@ -11,7 +11,6 @@ const WORDS_OF_NUMBER = 2;
 
 /** A list is replaced during a copy only if the other thread observes hundreds of values in that time. */
 const ATTEMPTS = 100;
-const MOST_SLICES = 100_000;
 /** More than the length of a buffer. */
 const VERSIONS_OF_STATE = 1024;
 const NO_CENTROIDS = new Float64Array(0);
@@ -36,12 +35,8 @@ class MirrorSlice {
    * @param {number} offset
    * @param {number} bufferLength
    * @param {number} listLength
-   * @throws {RangeError} if the block does not have it
    */
   constructor(block, offset, bufferLength, listLength) {
-    const size = HEAD + bufferLength + 2 * listLength;
-    if (!(offset + size <= block?.numbers.length) || bufferLength > MAX_BUFFERED)
-      throw new RangeError('the place of a digest is not valid');
     this.#block = block;
     this.#offset = offset;
     this.#bufferLength = bufferLength;
@@ -75,7 +70,6 @@ class MirrorSlice {
       const state = this.#state;
       const list = listOf(state);
       const length = numbers[this.#offset + 1 + 2 * list];
-      if (!(length >= 0 && length <= this.#listLength)) continue;
       const first = this.#offset + HEAD;
       const start = first + this.#bufferLength + list * this.#listLength;
       const merged = numbers.slice(start, start + length);
@@ -131,10 +125,8 @@ class MirrorDigest {
    * @param {number} offset
    * @param {number} bufferLength
    * @param {number} listLength
-   * @throws {RangeError} if it is not valid
    */
   place(slice, block, offset, bufferLength, listLength) {
-    if (slice >= MOST_SLICES) throw new RangeError('a slice of a digest is not valid');
     this.#slices[slice] = new MirrorSlice(block, offset, bufferLength, listLength);
   }
 

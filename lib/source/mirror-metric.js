@@ -1,23 +1,19 @@
 'use strict';
 
 // Runs where thread-mirror.js does. A metric of another thread, as far as that thread has published it.
-// Everything that comes from the thread is checked.
 
 const { VIEW } = require('../registry/metric-view');
-const { checkLabelNamesAreValid } = require('../registry/names');
-const { kindOf, widthOf, layoutFrom, isLasting } = require('../series/layouts');
+const { kindOf, layoutFrom, isLasting } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
 const { parseJson } = require('./columns-decoder');
 const RECORD = require('./log-records');
 
-const MOST_SHIFT = 20;
-const MOST_WIDTH = 2 ** 20;
 /** Position of the first label's value in the record of a row. */
 const FIRST_VALUE = 4;
-/** Position of the offset and lengths in the record of a place. */
-const PLACE_NUMBERS = 4;
+/** Position of the block, offset and lengths in the record of a place. */
+const PLACE_NUMBERS = 3;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./shared-log').LogReader} LogReader */
@@ -30,7 +26,7 @@ const PLACE_NUMBERS = 4;
  */
 
 /** Loaded on first use: programs without native histograms do not need this file. */
-const mirrorBuckets = (/** @type {unknown} */ maxBuckets) =>
+const mirrorBuckets = (/** @type {number} */ maxBuckets) =>
   new (require('./mirror-buckets').MirrorBuckets)(maxBuckets);
 
 class MirrorMetric {
@@ -42,34 +38,31 @@ class MirrorMetric {
   #exemplarWidth;
   #number;
   #hookOf;
-  /** @type {MetricView} */
+  /** @type {any} a MetricView */
   #view;
 
   /**
    * @param {number} number
    * @param {any} definition
    * @param {HookOf} hookOf
-   * @throws {Error} if the definition is not valid
    */
-  constructor(number, { layout, windowed, labelNames, maxBuckets, ...given }, hookOf) {
-    const { width, pageShift, exemplarWidth, maxIdleSeconds, expiredCount, ...texts } = given;
-    [width, pageShift, exemplarWidth, expiredCount].forEach(checkInteger);
-    if (!(maxIdleSeconds >= 0)) throw new Error('a time to be idle is not valid');
-    if (pageShift > MOST_SHIFT || width < 1 || Math.max(width, exemplarWidth) > MOST_WIDTH)
-      throw new Error('a table is not valid');
-    this.name = text(texts.name);
-    checkNames(labelNames.map(text));
-    this.#table = new MirrorTable(labelNames, width, pageShift, { maxIdleSeconds, expiredCount });
-    if (isLasting(texts.type)) this.#table.starts = 0;
-    this.#exemplarWidth = exemplarWidth;
+  constructor(number, definition, hookOf) {
+    const { name, help, type, aggregator, windowed, exemplarWidth, maxBuckets } = definition;
+    const { labelNames, width, pageShift } = definition;
+    const layout = /** @type {any} */ (
+      layoutFrom(definition.layout.kind, definition.layout.marks.map(Number))
+    );
+    const table = (this.#table = new MirrorTable(labelNames, width, pageShift, definition));
+    if (isLasting(type)) table.starts = 0;
     const { isComputed, hasBuckets } = kindOf(layout);
     const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new MirrorDigest());
-    this.#view = /** @type {any} */ ({
-      ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
-      ...{ aggregator: text(texts.aggregator), layout: layoutIn(layout, width), table: this.#table },
-      ...(isComputed ? { digestOf, windowed: windowed === true } : {}),
-      ...(hasBuckets ? { buckets: mirrorBuckets(maxBuckets) } : {}),
-    });
+    this.#view = {
+      ...{ name, help, type, aggregator, layout, table },
+      ...(isComputed ? { digestOf, windowed } : {}),
+      ...(hasBuckets ? { buckets: mirrorBuckets(Number(maxBuckets)) } : {}),
+    };
+    this.name = name;
+    this.#exemplarWidth = exemplarWidth;
     this.#number = number;
     this.#hookOf = hookOf;
   }
@@ -84,108 +77,95 @@ class MirrorMetric {
   }
 
   /**
-   * Applies a record about the metric's table.
+   * Applies a record about the metric.
    *
    * @param {LogReader} record
-   * @param {Map<number, SharedArrayBuffer>} memories with that of the record
-   * @throws {Error} if it is not valid
+   * @param {SharedArrayBuffer | undefined} memory of the record
    */
-  apply(record, memories) {
+  apply(record, memory) {
+    if (memory !== undefined) {
+      this.#setMemory(record, memory);
+      return;
+    }
     const table = this.#table;
-    const memoryAt = (/** @type {number} */ i) =>
-      /** @type {SharedArrayBuffer} */ (memories.get(record.integer(i)));
+    const row = record.integer(1);
     switch (record.kind) {
       case RECORD.ROW: {
-        const row = record.integer(1);
         const idAt = (/** @type {number} */ position) => record.integer(FIRST_VALUE + position);
         table.follow(row, record.integer(3), idAt, () => record.text);
-        this.#setStart(row, record);
+        this.#setStart(row, record.integer(2));
         this.#view.exemplars?.drop(row);
         break;
       }
       case RECORD.RESET:
-        this.#setStart(record.integer(1), record);
+        this.#setStart(row, record.integer(2));
         break;
       case RECORD.VALUE:
-        table.addValue(record.integer(1), record.text);
+        table.labelSets?.dictionaries[record.integer(1)].values.push(record.text);
         break;
-      case RECORD.FORM:
-        table.addForm(record.integersFrom(1));
+      case RECORD.FORM: {
+        const positions = record.integersFrom(1);
+        table.forms.list.push({ positions, kinds: positions.map(() => 'string') });
         break;
-      case RECORD.PAGE:
-        table.setPage(record.integer(1), memoryAt(2), record.integer(3), record.integer(4));
-        break;
-      case RECORD.ORDER:
-        table.setOrder(record.integersFrom(1));
-        break;
+      }
       case RECORD.REMOVE:
-        table.removeLive(record.integer(1), record.integer(2) === RECORD.EXPIRED);
-        this.#view.exemplars?.drop(record.integer(1));
+        table.removeRow(row, record.integer(2) === 1);
+        this.#view.exemplars?.drop(row);
         break;
       case RECORD.CLEAR:
         table.clear();
         break;
+      case RECORD.DIGEST: {
+        const [block, offset, bufferLength, listLength] = record.integersFrom(PLACE_NUMBERS);
+        this.#view
+          .digestOf(row)
+          .place(record.integer(2), this.#blocks[block], offset, bufferLength, listLength);
+        break;
+      }
+      case RECORD.EXEMPLAR:
+        if (record.text === '') this.#view.exemplars?.drop(row);
+        else this.#setExemplar(row, record.integer(2), JSON.parse(record.text));
+    }
+  }
+
+  /**
+   * @param {LogReader} record
+   * @param {SharedArrayBuffer} memory
+   */
+  #setMemory(record, memory) {
+    const [byteOffset, length, number] = record.integersFrom(2);
+    const numbers = () => new Float64Array(memory, byteOffset, length);
+    switch (record.kind) {
+      case RECORD.PAGE:
+        this.#table.pages[number] = numbers();
+        break;
       case RECORD.OVERFLOW:
-        table.setOverflowCount(memoryAt(1), record.integer(2));
+        this.#table.overflows = numbers();
         break;
       case RECORD.DIGESTS:
-        this.#blocks.push({ numbers: new Float64Array(memoryAt(1)), words: new Int32Array(memoryAt(1)) });
-        break;
-      case RECORD.DIGEST:
-        this.#placeDigest(record);
-        break;
-      case RECORD.BUCKETS:
-        /** @type {any} */ (this.#view).buckets.setPage(record.integer(1), record.integer(2), memoryAt(3));
-        break;
-      case RECORD.EXEMPLAR:
-        if (record.text === '') this.#view.exemplars?.drop(record.integer(1));
-        else this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
+        this.#blocks.push({ numbers: numbers(), words: new Int32Array(memory) });
         break;
       default:
-        throw new Error('a record is of an unknown kind');
+        this.#view.buckets.setPage(record.kind - RECORD.HEADS, number, memory);
     }
   }
 
   /**
    * @param {number} row
-   * @param {LogReader} record
-   * @throws {Error} if it is not valid
+   * @param {number} second
    */
-  #setStart(row, record) {
-    this.#checkRow(row);
-    if (this.#table.starts !== undefined) this.#table.setStart(row, record.unsigned(2));
-  }
-
-  /**
-   * @param {LogReader} record
-   * @throws {Error} if it is not valid
-   */
-  #placeDigest(record) {
-    const row = record.integer(1);
-    this.#checkRow(row);
-    const block = this.#blocks[record.integer(3)];
-    const [offset, bufferLength, listLength] = record.integersFrom(PLACE_NUMBERS);
-    const digest = /** @type {any} */ (this.#view).digestOf?.(row);
-    digest.place(record.integer(2), block, offset, bufferLength, listLength);
+  #setStart(row, second) {
+    if (this.#table.starts !== undefined) this.#table.setStart(row, second);
   }
 
   /**
    * @param {number} row
    * @param {number} column
    * @param {any} exemplar labels as pairs of name and value, value, timestamp
-   * @throws {Error} if it is not valid
    */
   #setExemplar(row, column, [labels, value, timestamp]) {
-    this.#checkRow(row);
-    if (column >= this.#exemplarWidth) throw new Error('an exemplar is not valid');
-    const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
-    const exemplars = (this.#view.exemplars ??= new Exemplars(this.#exemplarWidth));
-    exemplars.put(row, column, new Exemplar(labelSet, Number(value), Number(timestamp)));
-  }
-
-  /** @param {number} row */
-  #checkRow(row) {
-    if (row >= this.#table.rowCount) throw new RangeError('a row is unknown');
+    this.#view.exemplars ??= new Exemplars(this.#exemplarWidth);
+    this.#view.exemplars.put(row, column, new Exemplar(Object.fromEntries(labels), Number(value), timestamp));
   }
 }
 
@@ -207,12 +187,8 @@ class MirrorCustomMetric {
     this.#hookOf = hookOf;
   }
 
-  /**
-   * @param {LogReader} record
-   * @throws {Error} if it is not one of a custom metric object
-   */
+  /** @param {LogReader} record with what its get() has returned */
   apply(record) {
-    if (record.kind !== RECORD.READ) throw new Error('a record is of an unknown kind');
     this.text = record.text;
   }
 
@@ -227,41 +203,4 @@ class MirrorCustomMetric {
   }
 }
 
-/** @param {unknown} value */
-function checkInteger(value) {
-  if (!Number.isSafeInteger(value) || /** @type {number} */ (value) < 0)
-    throw new TypeError('a number of a thread is not valid');
-}
-
-/**
- * @param {unknown} value
- * @returns {string}
- */
-function text(value) {
-  if (typeof value !== 'string') throw new TypeError('a text of a thread is not valid');
-  return value;
-}
-
-/**
- * Checks label names, because one invalid name would make the aggregator refuse all numbers of this process.
- *
- * @param {string[]} names of labels
- * @throws {Error} if one of them is not valid, or occurs twice
- */
-function checkNames(names) {
-  checkLabelNamesAreValid(names);
-  if (new Set(names).size < names.length) throw new Error('a name of a label is there twice');
-}
-
-/**
- * @param {any} layout
- * @param {number} width that a table of this layout has
- * @returns {import('../series/layouts').Layout}
- */
-function layoutIn({ kind, marks }, width) {
-  const layout = layoutFrom(text(kind), Array.from(marks, Number));
-  if (layout === undefined || widthOf(layout) !== width) throw new Error('a layout is not valid');
-  return layout;
-}
-
-module.exports = { MirrorMetric, MirrorCustomMetric, text, checkNames };
+module.exports = { MirrorMetric, MirrorCustomMetric };

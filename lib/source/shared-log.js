@@ -17,16 +17,14 @@ const LAST_ASCII = 0x7f;
 
 class LogWriter {
   #onChunk;
-  #words;
-  #bytes;
+  #words = newChunk(FIRST_BYTES);
+  #bytes = bytesOf(this.#words);
   #end = HEAD_WORDS;
+  first = this.#words.buffer;
 
   /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk except the first */
   constructor(onChunk) {
     this.#onChunk = onChunk;
-    this.first = new SharedArrayBuffer(FIRST_BYTES);
-    this.#words = new Int32Array(this.first);
-    this.#bytes = Buffer.from(/** @type {any} */ (this.first));
   }
 
   /**
@@ -72,11 +70,10 @@ class LogWriter {
   /** @param {number} needed words of its first record */
   #startChunk(needed) {
     const size = Math.min(this.#bytes.length * 2, MOST_BYTES);
-    const chunk = new SharedArrayBuffer(Math.max(size, (HEAD_WORDS + needed) * WORD_BYTES));
-    this.#words = new Int32Array(chunk);
-    this.#bytes = Buffer.from(/** @type {any} */ (chunk));
+    this.#words = newChunk(Math.max(size, (HEAD_WORDS + needed) * WORD_BYTES));
+    this.#bytes = bytesOf(this.#words);
     this.#end = HEAD_WORDS;
-    this.#onChunk(chunk);
+    this.#onChunk(this.#words.buffer);
   }
 }
 
@@ -87,10 +84,9 @@ class LogReader {
   /** Words of the chunks before the present one. */
   #before = 0;
   /** @type {Int32Array} */
-  #words = new Int32Array(HEAD_WORDS);
+  #words = Int32Array.of(HEAD_WORDS);
   #bytes = Buffer.alloc(0);
   #position = HEAD_WORDS;
-  #next = HEAD_WORDS;
 
   kind = 0;
   /** How many integers the record has. */
@@ -99,7 +95,6 @@ class LogReader {
 
   /** @param {SharedArrayBuffer} chunk the next one */
   add(chunk) {
-    checkChunk(chunk);
     this.#chunks.push(new Int32Array(chunk));
   }
 
@@ -117,20 +112,21 @@ class LogReader {
    * Finds the record that follows those that were skipped.
    *
    * @returns {boolean} false if there is none yet
-   * @throws {Error} if the memory has no valid record
    */
   next() {
     for (;;) {
       // Read before the number of words, because a chunk is complete if another one follows.
       const isFull = this.#chunks.length > 0;
-      const end = endOf(this.#words);
-      if (end > this.#position) {
-        this.#find(end);
+      const start = this.#position;
+      if (endOf(this.#words) > start) {
+        this.kind = this.#words[start];
+        this.#count = this.#words[start + 1];
+        this.#textBytes = this.#words[start + 2];
         return true;
       }
       if (!isFull) return false;
       this.#words = /** @type {Int32Array} */ (this.#chunks.shift());
-      this.#bytes = Buffer.from(/** @type {any} */ (this.#words.buffer));
+      this.#bytes = bytesOf(this.#words);
       this.#before += this.#position;
       this.#position = HEAD_WORDS;
     }
@@ -138,34 +134,20 @@ class LogReader {
 
   /** Moves to the end of the record. */
   skip() {
-    this.#position = this.#next;
+    this.#position += RECORD_WORDS + this.#count + wordsOf(this.#textBytes);
   }
 
   /**
    * @param {number} i
-   * @returns {number} that integer of the record, not negative
-   * @throws {RangeError} if the record has none
+   * @returns {number} that integer of the record, below 2^32
    */
   integer(i) {
-    const value = this.unsigned(i);
-    if (value >= 2 ** 31) throw new RangeError('a record of the log is not valid');
-    return value;
-  }
-
-  /**
-   * @param {number} i
-   * @returns {number} that integer of the record, up to 2^32
-   * @throws {RangeError} if the record has none
-   */
-  unsigned(i) {
-    if (!(i < this.#count)) throw new RangeError('a record of the log is not valid');
     return this.#words[this.#position + RECORD_WORDS + i] >>> 0;
   }
 
   /**
    * @param {number} first
    * @returns {number[]} that integer and all that follow
-   * @throws {RangeError} if one of them is negative
    */
   integersFrom(first) {
     return Array.from({ length: this.#count - first }, (_, i) => this.integer(first + i));
@@ -176,29 +158,21 @@ class LogReader {
     const start = (this.#position + RECORD_WORDS + this.#count) * WORD_BYTES;
     return this.#bytes.toString('utf8', start, start + this.#textBytes);
   }
-
-  /** @param {number} end of the complete records */
-  #find(end) {
-    const words = this.#words;
-    const start = this.#position;
-    if (end > words.length || start + RECORD_WORDS > end)
-      throw new RangeError('the end of the log is not valid');
-    this.kind = words[start];
-    this.#count = words[start + 1];
-    this.#textBytes = words[start + 2];
-    this.#next = start + RECORD_WORDS + this.#count + wordsOf(this.#textBytes);
-    if (!(this.#count >= 0 && this.#textBytes >= 0 && this.#next <= end))
-      throw new RangeError('a record of the log is not valid');
-  }
 }
 
 /**
- * @param {SharedArrayBuffer} chunk
- * @throws {TypeError} if it cannot be one of a log
+ * @param {number} bytes
+ * @returns {Int32Array<SharedArrayBuffer>} a chunk without records
  */
-function checkChunk(chunk) {
-  if (chunk.byteLength < HEAD_WORDS * WORD_BYTES || chunk.byteLength % WORD_BYTES !== 0)
-    throw new TypeError('a chunk of the log is not valid');
+function newChunk(bytes) {
+  const words = new Int32Array(new SharedArrayBuffer(bytes));
+  words[0] = HEAD_WORDS;
+  return words;
+}
+
+/** @param {Int32Array} words of a chunk */
+function bytesOf({ buffer }) {
+  return Buffer.from(/** @type {ArrayBuffer} */ (buffer));
 }
 
 /**
@@ -206,7 +180,7 @@ function checkChunk(chunk) {
  * @returns {number} how many of them are complete
  */
 function endOf(words) {
-  return Math.max(Atomics.load(words, 0), HEAD_WORDS);
+  return Atomics.load(words, 0);
 }
 
 /** @param {number} bytes */
@@ -214,4 +188,4 @@ function wordsOf(bytes) {
   return Math.ceil(bytes / WORD_BYTES);
 }
 
-module.exports = { LogWriter, LogReader, checkChunk };
+module.exports = { LogWriter, LogReader };

@@ -2,20 +2,13 @@
 
 // Runs with the aggregator; in a member of a cluster or group on its event loop. The registries of one
 // thread, as far as it has published them: its metrics and label sets come from the log, its numbers from
-// shared memory. After the first invalid record nothing more is read, and what was read before stays.
+// shared memory. If a record cannot be applied, nothing more is read, and what was read before stays.
 
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
-const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
+const { MirrorMetric, MirrorCustomMetric } = require('./mirror-metric');
 const RECORD = require('./log-records');
 const { debug } = require('../options/debug-log');
-
-/**
- * The position of the memory's number in records that refer to memory.
- *
- * @type {Record<number, number>}
- */
-const MEMORY_AT = { [RECORD.PAGE]: 2, [RECORD.OVERFLOW]: 1, [RECORD.DIGESTS]: 1, [RECORD.BUCKETS]: 3 };
 
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
@@ -58,8 +51,8 @@ class ThreadMirror {
   #log = new LogReader();
   #hookOf;
   #onEnded;
-  /** @type {Map<number, SharedArrayBuffer>} by number: the last one that was used, and later ones */
-  #memories = new Map();
+  /** @type {[number: number, memory: SharedArrayBuffer][]} the last one that was used, and later ones */
+  #memories = [];
   /** @type {Map<number, MirrorRegistry>} */
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
@@ -86,10 +79,8 @@ class ThreadMirror {
    * @param {SharedParts} parts
    */
   add({ chunks = [], memories = [] }) {
-    this.#guard(() => {
-      for (const chunk of chunks) this.#log.add(chunk);
-      for (const [number, memory] of memories) this.#memories.set(number, memory);
-    });
+    for (const chunk of chunks) this.#log.add(chunk);
+    this.#memories.push(...memories);
   }
 
   /**
@@ -116,25 +107,24 @@ class ThreadMirror {
   #readRecord() {
     const log = this.#log;
     if (!log.next()) return false;
-    if (log.kind in MEMORY_AT && !this.#hasMemory(log.integer(MEMORY_AT[log.kind]))) return false;
-    this.#apply(log);
+    const hasMemory = log.kind >= RECORD.PAGE;
+    const memory = hasMemory ? this.#memoryOf(log.integer(1)) : undefined;
+    // The message with the memory may arrive a moment after the record.
+    if (hasMemory && memory === undefined) return false;
+    this.#apply(log, memory);
     log.skip();
     return true;
   }
 
   /**
    * @param {number} number
-   * @returns {boolean} false if the message with the memory has not arrived yet: it may come a moment after
-   *   the record
+   * @returns {SharedArrayBuffer | undefined} undefined if it has not arrived yet
    */
-  #hasMemory(number) {
+  #memoryOf(number) {
+    const memories = this.#memories;
     // The thread has already sent the next memory, and sends an earlier one again if it is needed.
-    for (const earlier of this.#memories.keys()) {
-      // They are in order, so the loop stops early: checking all of them for each record would take long.
-      if (!(earlier < number)) break;
-      this.#memories.delete(earlier);
-    }
-    return this.#memories.has(number);
+    while (memories.length > 0 && memories[0][0] < number) memories.shift();
+    return memories[0]?.[1];
   }
 
   /** @param {() => void} apply */
@@ -148,8 +138,11 @@ class ThreadMirror {
     }
   }
 
-  /** @param {LogReader} record */
-  #apply(record) {
+  /**
+   * @param {LogReader} record
+   * @param {SharedArrayBuffer | undefined} memory of the record
+   */
+  #apply(record, memory) {
     const number = record.integer(0);
     switch (record.kind) {
       case RECORD.REGISTRY:
@@ -157,42 +150,34 @@ class ThreadMirror {
         break;
       case RECORD.DEFINE: {
         const { replaces, ...definition } = JSON.parse(record.text);
-        this.#add(number, record.integer(1), new MirrorMetric(number, definition, this.#hookOf), replaces);
+        const metric = new MirrorMetric(number, definition, this.#hookOf);
+        this.#metrics.set(number, { registry: record.integer(1), metric, replaces });
         break;
       }
-      case RECORD.CUSTOM:
-        this.#add(number, record.integer(1), new MirrorCustomMetric(number, record.text, this.#hookOf));
+      case RECORD.CUSTOM: {
+        const metric = new MirrorCustomMetric(number, record.text, this.#hookOf);
+        this.#metrics.set(number, { registry: record.integer(1), metric });
         break;
+      }
       case RECORD.DROP:
         this.#metrics.delete(number);
         break;
       default: {
-        const entry = this.#metrics.get(number);
-        if (entry === undefined) throw new Error('a metric is unknown');
-        entry.metric.apply(record, this.#memories);
-        if (record.kind === RECORD.REMOVE && record.integer(2) !== RECORD.BEFORE) this.#end(entry, record);
+        const { metric, registry } = /** @type {any} */ (this.#metrics.get(number));
+        metric.apply(record, memory);
+        if (record.kind !== RECORD.REMOVE) break;
+        const { defaults } = /** @type {MirrorRegistry} */ (this.#registries.get(registry));
+        this.#onEnded(metric, record.integer(1), record.integer(2) === 0, defaults);
       }
     }
   }
 
   /**
-   * @param {MirrorEntry} entry
-   * @param {LogReader} record of a row that has ended
-   */
-  #end({ metric, registry }, record) {
-    const { defaults } = /** @type {MirrorRegistry} */ (this.#registries.get(registry));
-    const isRemoved = record.integer(2) === RECORD.REMOVED;
-    this.#onEnded(/** @type {MirrorMetric} */ (metric), record.integer(1), isRemoved, defaults);
-  }
-
-  /**
    * @param {number} number
-   * @param {any} pairs
+   * @param {[string, string][]} defaults
    */
-  #setDefaultLabels(number, pairs) {
-    const defaults = pairs.map((/** @type {any} */ [name, value]) => [text(name), text(value)]);
+  #setDefaultLabels(number, defaults) {
     const labels = Object.fromEntries(defaults);
-    checkNames(Object.keys(labels));
     const getMetricsAsArray = () => this.#of(number);
     this.#registries.set(number, { [DEFAULT_LABELS]: labels, defaults, getMetricsAsArray });
   }
@@ -205,18 +190,6 @@ class ThreadMirror {
     return [...this.#metrics.values()]
       .filter(entry => entry.registry === registry && !this.#metrics.has(/** @type {any} */ (entry.replaces)))
       .map(({ metric }) => metric);
-  }
-
-  /**
-   * @param {number} number
-   * @param {number} registry
-   * @param {MirrorMetric | MirrorCustomMetric} metric
-   * @param {unknown} [replaces]
-   */
-  #add(number, registry, metric, replaces) {
-    if (!this.#registries.has(registry) || this.#metrics.has(number))
-      throw new Error('a metric is not valid');
-    this.#metrics.set(number, { registry, metric, replaces });
   }
 }
 

@@ -21,29 +21,24 @@ const ROWS_PER_STEP = 64;
 /** @typedef {Pick<import('../source/thread-mirror').ThreadMirror, 'registries' | 'read'>} Mirror */
 
 class EndedThreads {
-  /** @type {Mirror[]} of threads whose counts are not all in the totals yet */
-  mirrors = [];
-  /** @type {WeakSet<object>} their metrics that are completely in the totals */
-  #merged = new WeakSet();
+  /** @type {Set<Mirror>} of threads whose counts are not all in the totals yet: merge() adds them */
+  mirrors = new Set();
   #retired = new RetiredSource();
   /** Rows that have ended in live threads. */
   #endings = new RetiredSource();
-  /** @type {import('../store/retired-totals').RetiredTotals[]} endings that no capture has followed yet */
-  #waiting = [];
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
     for (const mirror of this.mirrors) runThrough(mirror.read());
-    const ended = this.mirrors.flatMap(({ registries }) => registries);
-    const left = ended.map(registry => this.#remainderOf(registry));
-    for (const totals of this.#waiting.splice(0)) this.#end(totals, true);
+    const ended = [...this.mirrors].flatMap(({ registries }) => registries);
+    for (const totals of this.#endings.totals) this.#end(totals, true);
     for (const totals of this.#retired.totals) {
       const { maxIdleSeconds } = totals.definition;
       if (maxIdleSeconds > 0) runThrough(totals.expire(performance.now() - maxIdleSeconds * 1000));
     }
     const totals = [this.#retired, this.#endings].filter(source => !source.isEmpty);
     return [
-      ...left,
+      ...ended.map(lastingOf),
       ...totals.map(source => ({ [DEFAULT_LABELS]: {}, getMetricsAsArray: () => source.metrics })),
     ];
   }
@@ -70,50 +65,29 @@ class EndedThreads {
    * @param {import('../store/retired-totals').RetiredTotals} totals
    * @param {boolean} isRemoved
    */
-  #end(totals, isRemoved) {
-    const { table } = totals;
-    // The next capture follows the table.
-    if (table.followers.length === 0) this.#waiting.push(totals);
-    else for (const row of [...table.liveRows()]) table.removeRow(row, !isRemoved);
-  }
-
-  /** @param {Mirror} mirror of a thread that has ended. merge() adds its counts to the totals */
-  add(mirror) {
-    this.mirrors.push(mirror);
+  #end({ table }, isRemoved) {
+    // The first capture follows the table, so they end with the second one.
+    if (table.followers.length === 0) return;
+    for (const row of [...table.liveRows()]) table.removeRow(row, !isRemoved);
   }
 
   /**
    * Ends early while a capture waits for hooks, because the capture may have copied rows that would then also
-   * be in the totals. The next call continues.
+   * be in the totals. The next call continues, even if this one has not ended.
    *
    * @returns {Generator<void>} yields where a slice may end
    */
   *merge() {
-    for (let mirror; (mirror = this.mirrors[0]) !== undefined; this.mirrors.shift()) {
+    for (const mirror of this.mirrors) {
       yield* mirror.read();
       for (const registry of mirror.registries) {
-        for (const metric of this.#remainderOf(registry).getMetricsAsArray()) {
+        for (const metric of lastingOf(registry).getMetricsAsArray()) {
           const view = /** @type {MetricView} */ (viewOf(metric));
           if (!(yield* this.#moveRows(view, registry[DEFAULT_LABELS]))) return;
-          this.#merged.add(metric);
         }
       }
+      this.mirrors.delete(mirror);
     }
-  }
-
-  /**
-   * @param {MirrorRegistry} registry of a thread that has ended
-   * @returns {MirrorRegistry} the metrics that are not in the totals yet and must be kept
-   */
-  #remainderOf(registry) {
-    const isLeft = (/** @type {any} */ metric) => {
-      const view = viewOf(metric);
-      return !this.#merged.has(metric) && view !== undefined && RetiredSource.keeps(view);
-    };
-    return {
-      [DEFAULT_LABELS]: registry[DEFAULT_LABELS],
-      getMetricsAsArray: () => registry.getMetricsAsArray().filter(isLeft),
-    };
   }
 
   /**
@@ -123,19 +97,36 @@ class EndedThreads {
    *   totals
    */
   *#moveRows(view, defaults) {
-    const { table } = view;
+    const table = /** @type {import('../source/mirror-table').MirrorTable} */ (view.table);
     const totals = this.#retired.totalsFor(view, defaults);
     let count = 0;
     for (const row of table.liveRows()) {
       if (table.captures !== undefined) return false;
+      if (!table.isLive(row)) continue;
       // Removed first: if memory runs out, the row is lost, but not counted twice.
       table.removeRow(row);
       totals.addRow(view, row, defaults, performance.now());
       if (++count % ROWS_PER_STEP === 0) yield;
     }
     totals.table.overflows += table.overflowCount;
+    table.overflows = new Float64Array(1);
     return true;
   }
+}
+
+/**
+ * @param {MirrorRegistry} registry of a thread that has ended
+ * @returns {MirrorRegistry} the metrics whose counts must be kept
+ */
+function lastingOf(registry) {
+  const isLasting = (/** @type {any} */ metric) => {
+    const view = viewOf(metric);
+    return view !== undefined && RetiredSource.keeps(view);
+  };
+  return {
+    [DEFAULT_LABELS]: registry[DEFAULT_LABELS],
+    getMetricsAsArray: () => registry.getMetricsAsArray().filter(isLasting),
+  };
 }
 
 module.exports = { EndedThreads };

@@ -20,18 +20,17 @@ const RESPONSE_MILLISECONDS = 250;
 
 /**
  * @typedef {object} Request
- * @property {string} id
- * @property {'sent' | 'late' | 'begun'} state late: the thread has not started in time
- * @property {Promise<Failed>} failed resolved when the thread has answered, or is late
- * @property {Promise<Failed>} answered
+ * @property {boolean} isLate whether the thread has not started in time
  * @property {(failed: Failed) => void} settle
  * @property {NodeJS.Timeout} timer
  */
 
 class HookRequests {
   #send;
-  /** @type {Request | undefined} until it was answered */
-  #current = undefined;
+  /** @type {Map<unknown, Request>} by id, until they are answered */
+  #unanswered = new Map();
+  /** @type {Promise<Failed> | undefined} resolved when the thread has answered the request of this turn */
+  #latest = undefined;
   #isOver = false;
 
   /** @param {(message: {request: string}) => void} send to the thread */
@@ -40,80 +39,68 @@ class HookRequests {
   }
 
   /**
-   * Asks the thread to run its hooks for a capture. All metrics of a capture share a request. As in
-   * CollectHooks, a call never shares a run that started before it: it waits for that run, and shares the
-   * next one.
+   * Asks the thread to run its hooks for a capture. All metrics of a capture share a request. If the hooks
+   * already run in the thread, it runs them again after that.
    *
    * @param {string} name of the metric that asks
    * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
    */
   collect(name) {
-    if (this.#isOver) return undefined;
-    const { state, failed, answered } = (this.#current ??= this.#request());
-    if (state === 'late') return undefined;
-    if (state === 'begun') return answered.then(() => this.collect(name));
-    return failed.then(reasons => {
-      if (reasons.has(name)) throw new Error(`in a thread, ${textOf(reasons.get(name))}`);
+    if (this.#isOver || [...this.#unanswered.values()].some(({ isLate }) => isLate)) return undefined;
+    this.#latest ??= this.#request();
+    return this.#latest.then(failed => {
+      if (failed.has(name)) throw new Error(`in a thread, ${textOf(failed.get(name))}`);
     });
   }
 
   /**
-   * @param {unknown} id from a message
-   * @returns {boolean} whether it is the id of the request that was not answered yet
+   * To be called when the thread has started to run its hooks. They have as much time as the scrape.
+   *
+   * @param {unknown} id of a request, perhaps of another copy of this package: it gets all answers, too
    */
-  isCurrent(id) {
-    return this.#current !== undefined && this.#current.id === id;
-  }
-
-  /** To be called when the thread has started to run its hooks. They have as much time as the scrape. */
-  started() {
-    if (this.#current === undefined) return;
-    clearTimeout(this.#current.timer);
-    this.#current.state = 'begun';
-  }
-
-  /** @param {Failed} failed */
-  settle(failed) {
-    const request = this.#current;
-    this.#current = undefined;
+  started(id) {
+    const request = this.#unanswered.get(id);
     if (request === undefined) return;
     clearTimeout(request.timer);
-    request.settle(failed);
+    request.isLate = false;
+  }
+
+  /**
+   * @param {unknown} id of a request
+   * @param {Failed} failed
+   */
+  settle(id, failed) {
+    this.started(id);
+    this.#unanswered.get(id)?.settle(failed);
+    this.#unanswered.delete(id);
   }
 
   /** To be called when the thread does not answer any more. */
   end() {
     this.#isOver = true;
-    this.settle(new Map());
+    for (const id of [...this.#unanswered.keys()]) this.settle(id, new Map());
   }
 
-  /** @returns {Request} */
+  /** @returns {Promise<Failed>} */
   #request() {
-    /** @type {(failed: Failed) => void} */
-    let settle = () => {};
-    /** @type {() => void} */
-    let giveUp = () => {};
+    void this.#endTurn();
+    const id = randomUUID();
     /** @type {Promise<Failed>} */
-    const answered = new Promise(fulfil => (settle = fulfil));
-    /** @type {Promise<Failed>} */
-    const late = new Promise(fulfil => (giveUp = () => fulfil(new Map())));
-    const timer = setTimeout(() => {
-      request.state = 'late';
-      giveUp();
-    }, RESPONSE_MILLISECONDS);
-    unref(timer);
-    /** @type {Request} */
-    const request = {
-      // Not a number, because each copy of this package with a hub gets all answers of a thread.
-      id: randomUUID(),
-      state: 'sent',
-      failed: Promise.race([answered, late]),
-      answered,
-      settle,
-      timer,
-    };
-    this.#send({ request: request.id });
-    return request;
+    const failed = new Promise(settle => {
+      const timer = setTimeout(() => {
+        request.isLate = true;
+        settle(new Map());
+      }, RESPONSE_MILLISECONDS);
+      const request = { isLate: false, settle, timer: unref(timer) };
+      this.#unanswered.set(id, request);
+    });
+    this.#send({ request: id });
+    return failed;
+  }
+
+  async #endTurn() {
+    await undefined;
+    this.#latest = undefined;
   }
 }
 

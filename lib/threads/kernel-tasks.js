@@ -15,14 +15,6 @@ function ownTask() {
 }
 
 /**
- * @param {unknown} task from a message of a thread
- * @returns {task is string} whether it may be the number of a thread
- */
-function isTask(task) {
-  return typeof task === 'string' && /^\d{1,20}$/.test(task);
-}
-
-/**
  * Does not list all threads, because the kernel's list ends early if one of them ends meanwhile.
  *
  * @param {string} task number of a thread of this process
@@ -31,4 +23,4 @@ function isRunning(task) {
   return fs.existsSync(`/proc/self/task/${task}`);
 }
 
-module.exports = { ownTask, isTask, isRunning };
+module.exports = { ownTask, isRunning };

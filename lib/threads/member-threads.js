@@ -11,15 +11,14 @@ const { EndedThreads } = require('./ended-threads');
 /** @typedef {import('./thread-record').ThreadRecord} ThreadRecord */
 
 class MemberThreads {
-  /** @type {Map<number, ThreadMirror>} by number of the thread */
+  /** @type {Map<number, ThreadMirror>} by number of the thread, in the order in which they were shown */
   #mirrors = new Map();
   #retired = new EndedThreads();
   #isReading = false;
-  #isMerging = false;
 
   /** @returns {any[]} as they are now */
   get registries() {
-    const mirrors = [...this.#mirrors].sort(([a], [b]) => a - b).map(([, mirror]) => mirror);
+    const mirrors = [...this.#mirrors.values()];
     for (const mirror of mirrors) runThrough(mirror.read());
     // Living threads come first: if two metrics with the same name have different types, the first one is
     // shown.
@@ -52,8 +51,8 @@ class MemberThreads {
     const mirror = this.#mirrors.get(number);
     if (mirror === undefined) return;
     this.#mirrors.delete(number);
-    this.#retired.add(mirror);
-    void this.#mergeSoon();
+    this.#retired.mirrors.add(mirror);
+    void this.#readSoon();
   }
 
   /**
@@ -62,9 +61,12 @@ class MemberThreads {
    * @returns {Promise<void>}
    */
   async read() {
-    if (this.#retired.mirrors.length > 0) void this.#mergeSoon();
-    for (const mirror of [...this.#mirrors.values(), ...this.#retired.mirrors])
-      await runInSlices(mirror.read());
+    try {
+      for (const mirror of this.#mirrors.values()) await runInSlices(mirror.read());
+      await runInSlices(this.#retired.merge());
+    } catch (error) {
+      debug('what a thread has counted cannot be added up: %O', error);
+    }
   }
 
   /** Reads ahead, so that a capture has little left to read. */
@@ -72,23 +74,8 @@ class MemberThreads {
     if (this.#isReading) return;
     this.#isReading = true;
     await undefined;
-    try {
-      await this.read();
-    } catch (error) {
-      debug('what threads have published cannot be read: %O', error);
-    }
+    await this.read();
     this.#isReading = false;
-  }
-
-  async #mergeSoon() {
-    if (this.#isMerging) return;
-    this.#isMerging = true;
-    try {
-      await runInSlices(this.#retired.merge());
-    } catch (error) {
-      debug('what a thread has counted cannot be added up: %O', error);
-    }
-    this.#isMerging = false;
   }
 }
 

@@ -72,13 +72,14 @@ class TablePublisher {
     const { table, digestOf, exemplars, buckets } = this.#view;
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
     if (buckets !== undefined) this.#shareBuckets(buckets);
-    for (let row = 0; row < table.rowCount; row++) {
-      this.#publishRow(row);
-      if (!table.isLive(row)) this.#log.append(RECORD.REMOVE, [this.number, row, RECORD.BEFORE]);
+    for (let row = 0; row < table.rowCount; row++) this.#publishRow(row);
+    if (table.live !== undefined) {
+      // The live ones again, in their order.
+      this.#log.append(RECORD.CLEAR, [this.number]);
+      for (const row of table.live) this.#publishRow(row);
     }
-    if (table.live !== undefined) this.#log.append(RECORD.ORDER, [this.number, ...table.live]);
     const count = this.#context.numbers.shareOverflowCount(table);
-    if (count !== undefined) this.#log.append(RECORD.OVERFLOW, [this.number, ...this.#placeOf(count)]);
+    if (count !== undefined) this.#publishMemory(RECORD.OVERFLOW, count);
     table.followers = [...table.followers, this];
     if (digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of exemplars?.slots() ?? [])
@@ -171,8 +172,7 @@ class TablePublisher {
    * @param {boolean} isExpired
    */
   rowRemoved(row, isExpired) {
-    const how = isExpired ? RECORD.EXPIRED : RECORD.REMOVED;
-    this.#guard(() => this.#log.append(RECORD.REMOVE, [this.number, row, how]));
+    this.#guard(() => this.#log.append(RECORD.REMOVE, [this.number, row, Number(isExpired)]));
   }
 
   cleared() {
@@ -200,31 +200,29 @@ class TablePublisher {
   /** @param {number} number */
   #publishPage(number) {
     const page = this.#context.numbers.share(this.table, number);
-    const [memory, byteOffset] = this.#placeOf(page);
-    this.#log.append(RECORD.PAGE, [this.number, number, memory, byteOffset, page.length]);
+    this.#publishMemory(RECORD.PAGE, page, number);
     this.#pages[number] = page;
   }
 
   /**
-   * @param {Float64Array} numbers in shared memory
-   * @returns {[memory: number, byteOffset: number]}
+   * @param {number} kind of the record
+   * @param {Float64Array | Int32Array} memory
+   * @param {number} [number] of the page
+   * @throws {Error} if it is not shared: there was no memory for that
    */
-  #placeOf({ buffer, byteOffset }) {
-    return [this.#context.memoryNumber(/** @type {any} */ (buffer)), byteOffset];
+  #publishMemory(kind, { buffer, byteOffset, length }, number = 0) {
+    if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory');
+    const memory = this.#context.memoryNumber(buffer);
+    this.#log.append(kind, [this.number, memory, byteOffset, length, number]);
   }
 
   /**
    * @param {number} kind
    * @param {number} number of the page
-   * @throws {Error} if there was no shared memory for it
    */
   #publishBuckets(kind, number) {
-    const { pagesByKind } = /** @type {import('../series/native-buckets').NativeBuckets} */ (
-      this.#view.buckets
-    );
-    const { buffer } = pagesByKind[kind][number];
-    if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory for buckets');
-    this.#log.append(RECORD.BUCKETS, [this.number, kind, number, this.#context.memoryNumber(buffer)]);
+    const { pagesByKind } = /** @type {any} */ (this.#view.buckets);
+    this.#publishMemory(RECORD.HEADS + kind, pagesByKind[kind][number], number);
   }
 
   /** @param {number} row */
@@ -262,7 +260,7 @@ class TablePublisher {
     let number = this.#blocks.lastIndexOf(numbers);
     if (number === -1) {
       number = this.#blocks.push(numbers) - 1;
-      this.#log.append(RECORD.DIGESTS, [this.number, this.#placeOf(numbers)[0]]);
+      this.#publishMemory(RECORD.DIGESTS, numbers);
     }
     this.#log.append(RECORD.DIGEST, [this.number, row, slice, number, offset, bufferLength, listLength]);
   }

@@ -5,14 +5,12 @@
 // cluster or group, to MemberThreads. The hub itself does not read what threads have recorded.
 
 const diagnosticsChannel = require('node:diagnostics_channel');
-const { isSharedArrayBuffer } = require('node:util/types');
 const worker = require('node:worker_threads');
 const { replaceCurrent, leaveCurrent } = require('../event-loop/current');
-const { debug } = require('../options/debug-log');
 const { ThreadRecord } = require('./thread-record');
 const { MemberThreads } = require('./member-threads');
 const { ownTask, isRunning } = require('./kernel-tasks');
-const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
+const { SCOPE, scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
 
 const THREAD_CREATED = 'worker_threads';
 
@@ -47,7 +45,6 @@ class ThreadHub {
   #isAggregated = undefined;
   /** @type {MemberThreads | undefined} of a member */
   #members = undefined;
-  #isSending = false;
   #isClosed = false;
 
   /**
@@ -115,7 +112,7 @@ class ThreadHub {
     this.receiveAll();
     if (this.#members === undefined) {
       this.#members = new MemberThreads();
-      for (const record of this.#shown) this.#members.share(record, record.takeAll());
+      for (const record of this.#shown) this.#members.share(record, record.parts);
     }
     return this.#members.registries;
   }
@@ -123,7 +120,7 @@ class ThreadHub {
   /** Sends everything that threads share to a new aggregator. */
   share() {
     if (this.#isAggregated)
-      for (const record of [...this.#ended.values(), ...this.#shown]) this.#show(record);
+      for (const record of [...this.#ended.values(), ...this.#shown]) this.#share(record, record.parts);
   }
 
   /** @returns {number[]} numbers of the threads that the aggregator shows */
@@ -161,7 +158,6 @@ class ThreadHub {
     // Includes what they had sent before their end.
     if (ended.length > 0) this.#takeAll();
     for (const record of ended) this.#retire(record);
-    this.#sendAll();
   }
 
   #takeAll() {
@@ -214,22 +210,14 @@ class ThreadHub {
 
   /** @param {any} message in the inbox */
   #receive(message) {
-    try {
-      if (typeof message?.thread !== 'string') return;
-      if (message.join !== undefined) this.#add(message);
-      const record = this.#threads.get(message.thread);
-      if (record !== undefined) this.#apply(record, message);
-    } catch (error) {
-      debug('a message of a thread is not valid: %O', error);
-    }
+    if (message.join === true) this.#add(message);
+    const record = this.#threads.get(message.thread);
+    if (record !== undefined) this.#apply(record, message);
   }
 
   /** @param {any} message */
   #add(message) {
-    const { thread: id, join, listening, threadId, previous } = message;
-    const isValid =
-      isSharedArrayBuffer(join) && isSharedArrayBuffer(listening) && listening.byteLength === LISTENER_BYTES;
-    if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
+    const { thread: id, threadId, previous } = message;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
     const record = new ThreadRecord(this.#nextNumber, message, this.#threads.get(previous), request =>
@@ -249,22 +237,18 @@ class ThreadHub {
   #apply(record, message) {
     // The record may have been replaced while the inbox was read.
     if (this.#threads.get(record.id) !== record) return;
-    try {
-      const { hooks } = record;
-      const { published, left, ended, started, answer, failed } = message;
-      record.add(message);
-      if (hooks.isCurrent(started)) hooks.started();
-      if (published === true) this.#onPublished(record);
-      if (left === true) this.#onLeft(record);
-      if (hooks.isCurrent(answer)) void this.#onAnswer(record, answer, new Map(failed));
-      // The thread does not answer requests any more.
-      if (ended === true) hooks.end();
-      // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
-      if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
-      else void this.#sendSoon();
-    } catch (error) {
-      debug('a message of a thread is not valid: %O', error);
-    }
+    const { hooks } = record;
+    const { parts, published, left, ended, started, answer, failed } = message;
+    record.add(message);
+    if (parts !== undefined && record.isPublished) this.#share(record, parts);
+    hooks.started(started);
+    if (published === true) this.#onPublished(record);
+    if (left === true) this.#onLeft(record);
+    if (answer !== undefined) void this.#onAnswer(record, answer, new Map(failed));
+    // The thread does not answer requests any more.
+    if (ended === true) hooks.end();
+    // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
+    if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
   }
 
   /** @param {ThreadRecord} record of a thread that does not publish or answer any more */
@@ -283,41 +267,16 @@ class ThreadHub {
       if (this.#isAggregated) void this.#primary()?.supervisor.start();
       else this.#members = new MemberThreads();
     }
-    this.#show(record);
+    this.#share(record, record.parts);
     for (let { former } = record; former !== undefined; former = former.former) {
       // Everything that it had sent, because its log may contain ended rows.
       former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
       this.#applyReceived(former);
-      this.#send(former);
       this.#remove(former);
       this.#end(former, true);
       this.#members?.forget(former);
     }
     record.former = undefined;
-  }
-
-  /** @param {ThreadRecord} record */
-  #show(record) {
-    this.#share(record, record.takeAll());
-  }
-
-  /** Messages of one turn are sent together. */
-  async #sendSoon() {
-    if (this.#isSending) return;
-    this.#isSending = true;
-    await undefined;
-    this.#isSending = false;
-    this.#sendAll();
-  }
-
-  #sendAll() {
-    for (const record of this.#shown) this.#send(record);
-  }
-
-  /** @param {ThreadRecord} record */
-  #send(record) {
-    const parts = record.takeUnsent();
-    if (parts !== undefined) this.#share(record, parts);
   }
 
   /**
@@ -335,10 +294,8 @@ class ThreadHub {
    * @param {Map<unknown, unknown>} failed why, by metric
    */
   async #onAnswer(record, request, failed) {
-    // Sends what the hooks have recorded, and what was sent before the answer.
-    this.#send(record);
-    if (this.#members !== undefined) await this.#members.read();
-    if (record.hooks.isCurrent(request)) record.hooks.settle(failed);
+    await this.#members?.read();
+    record.hooks.settle(request, failed);
   }
 
   /** @param {ThreadRecord} record of a thread that has ended */
@@ -351,7 +308,6 @@ class ThreadHub {
       return;
     }
     if (!record.isPublished) this.#onPublished(record);
-    this.#send(record);
     this.#remove(record);
     this.#end(record, false);
     this.#members?.retire(record);

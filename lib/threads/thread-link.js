@@ -5,14 +5,15 @@
 
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
-const { LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
+const { scopeOf, inboxOf, helloOf, channelOf, listen } = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
 const { ownProcessState } = require('../registry/process-state');
 
 class ThreadLink {
   #scope = scopeOf();
   #id = '';
-  #listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
+  /** In which the hub says that it listens on this thread's channel. */
+  #listening = newFlag();
   /** @type {BroadcastChannel | undefined} */
   #channel;
   /**
@@ -34,9 +35,10 @@ class ThreadLink {
     this.#hello = listen(helloOf(this.#scope), onHello);
   }
 
-  /** Sends the first message to a hub.
+  /**
+   * Sends the first message to a hub.
    *
-   * @param {SharedArrayBuffer} log
+   * @param {SharedArrayBuffer} log its first chunk
    */
   join(log) {
     this.#channel?.close();
@@ -44,9 +46,10 @@ class ThreadLink {
     // A hub that already has this thread replaces its record, so nothing counts twice.
     const previous = state.threadId;
     state.threadId = this.#id = randomUUID();
-    this.#listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
+    this.#listening = newFlag();
     this.#channel = listen(channelOf(this.#id), message => this.#onRequest(message));
-    this.send({ join: log, listening: this.#listening.buffer, threadId, task: ownTask(), previous });
+    const about = { listening: this.#listening, threadId, task: ownTask(), previous };
+    this.send({ join: true, ...about, parts: { chunks: [log] } });
   }
 
   /** @param {object} message */
@@ -81,6 +84,10 @@ class ThreadLink {
     this.#channel?.close();
     this.#hello.close();
   }
+}
+
+function newFlag() {
+  return new Int32Array(new SharedArrayBuffer(4));
 }
 
 module.exports = { ThreadLink };

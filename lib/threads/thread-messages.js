@@ -16,9 +16,6 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
-/** Size of the memory in which the hub says that it listens on a thread's channel: one integer. */
-const LISTENER_BYTES = 4;
-
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */
 function scopeOf() {
   const scope = getEnvironmentData(SCOPE);
@@ -56,7 +53,6 @@ function listen(name, onMessage) {
 
 module.exports = {
   SCOPE,
-  LISTENER_BYTES,
   scopeOf,
   inboxOf,
   helloOf,

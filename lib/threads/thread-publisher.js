@@ -100,7 +100,7 @@ class ThreadPublisher {
       this.#forget();
       const log = new LogWriter(chunk => {
         this.#sentBytes += chunk.byteLength;
-        this.#link.send({ chunk });
+        this.#link.send({ parts: { chunks: [chunk] } });
       });
       this.#log = log;
       this.#link.join(log.first);
@@ -349,7 +349,7 @@ class ThreadPublisher {
   #numberOf(memory) {
     if (memory !== this.#memory) {
       this.#sentBytes += memory.byteLength;
-      this.#link.send({ memory, memoryNumber: ++this.#memoryNumber });
+      this.#link.send({ parts: { memories: [[++this.#memoryNumber, memory]] } });
       this.#memory = memory;
     }
     return this.#memoryNumber;

@@ -4,11 +4,8 @@
 // shares. They are kept until the thread has ended: the aggregator may be lost, and the thread may be
 // computing for ever and cannot send them again.
 
-const { isSharedArrayBuffer } = require('node:util/types');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
-const { checkChunk } = require('../source/shared-log');
 const { HookRequests } = require('./hook-requests');
-const { isTask } = require('./kernel-tasks');
 
 /** @typedef {import('../source/thread-mirror').SharedParts} SharedParts */
 
@@ -21,14 +18,10 @@ class ThreadRecord {
   hasLeft = false;
   /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */
   channel = undefined;
-  /** @type {SharedArrayBuffer[]} */
-  #chunks = [];
-  /** @type {[number: number, memory: SharedArrayBuffer][]} */
-  #memories = [];
+  /** @type {Required<SharedParts>} all that it has sent */
+  parts = { chunks: [], memories: [] };
   /** @type {Map<number, {name: string, get: () => Promise<void> | undefined}>} by number of the metric */
   #hooks = new Map();
-  /** @type {SharedParts} */
-  #unsent = {};
   /** Its hooks as custom metric objects, which have no values: whoever captures them has the hooks run. */
   registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => [...this.#hooks.values()] };
 
@@ -39,51 +32,26 @@ class ThreadRecord {
    *   everything is published
    * @param {(message: object) => void} send to the thread
    */
-  constructor(number, { thread, join, listening, threadId, task }, former, send) {
-    checkChunk(join);
+  constructor(number, { thread, listening, threadId, task }, former, send) {
     this.number = number;
     this.id = thread;
     this.threadId = threadId;
     /** See ownTask(). */
-    this.task = isTask(task) ? task : undefined;
-    this.listening = new Int32Array(listening);
+    this.task = task;
+    this.listening = listening;
     this.former = former;
     this.hooks = new HookRequests(send);
-    this.#chunks.push(join);
   }
 
-  /**
-   * @param {any} message
-   * @throws {TypeError} if it is not valid
-   */
-  add({ chunk, memory, memoryNumber, hook, unhook }) {
-    if (isSharedArrayBuffer(chunk)) {
-      checkChunk(chunk);
-      this.#chunks.push(chunk);
-      (this.#unsent.chunks ??= []).push(chunk);
-    }
-    if (isSharedArrayBuffer(memory) && Number.isSafeInteger(memoryNumber)) {
-      this.#memories.push([memoryNumber, memory]);
-      (this.#unsent.memories ??= []).push([memoryNumber, memory]);
-    }
+  /** @param {any} message */
+  add({ parts: { chunks = [], memories = [] } = {}, hook, unhook }) {
+    this.parts.chunks.push(...chunks);
+    this.parts.memories.push(...memories);
     if (hook !== undefined) {
-      const name = String(hook[1]);
-      this.#hooks.set(hook[0], { name, get: () => this.hooks.collect(name) });
+      const [number, name] = hook;
+      this.#hooks.set(number, { name, get: () => this.hooks.collect(name) });
     }
     this.#hooks.delete(unhook);
-  }
-
-  /** @returns {SharedParts | undefined} what was not taken yet */
-  takeUnsent() {
-    const unsent = this.#unsent;
-    this.#unsent = {};
-    return Object.keys(unsent).length === 0 ? undefined : unsent;
-  }
-
-  /** @returns {SharedParts} */
-  takeAll() {
-    this.#unsent = {};
-    return { chunks: [...this.#chunks], memories: [...this.#memories] };
   }
 
   /**

@@ -4,20 +4,19 @@
 // which no heap counts: that of the devices in use, and of a log that begins anew before it is long.
 
 const assert = require('node:assert/strict');
-const types = require('node:util/types');
 const { it } = require('node:test');
+const { WorkerRegistry } = require('../../index');
+const { ThreadRecord } = require('../../lib/threads/thread-record');
+const { TestThread } = require('../threads/fixtures/start-thread');
 
 /** @type {Set<WeakRef<SharedArrayBuffer>>} all that the process has received */
 const received = new Set();
-const { isSharedArrayBuffer } = types;
-/** @type {any} */ (types).isSharedArrayBuffer = (/** @type {unknown} */ value) => {
-  const isShared = isSharedArrayBuffer(value);
-  if (isShared && ![...received].some(buffer => buffer.deref() === value)) received.add(new WeakRef(value));
-  return isShared;
+const { add } = ThreadRecord.prototype;
+ThreadRecord.prototype.add = function (/** @type {any} */ message) {
+  const { chunks = [], memories = [] } = message.parts ?? {};
+  for (const memory of [...chunks, ...memories.map(([, each]) => each)]) received.add(new WeakRef(memory));
+  add.call(this, message);
 };
-
-const { WorkerRegistry } = require('../../index');
-const { TestThread } = require('../threads/fixtures/start-thread');
 
 require('node:v8').setFlagsFromString('--expose-gc');
 const collect = require('node:vm').runInNewContext('gc');

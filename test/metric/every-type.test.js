@@ -259,12 +259,10 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       const own = new ClusterStore();
       const receive = () => {
         for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
-          const { join, chunk, memory, memoryNumber } = /** @type {any} */ (received).message;
-          const chunks = [join, chunk].filter(each => each !== undefined);
-          const memories = memory === undefined ? [] : [[memoryNumber, memory]];
-          if (join !== undefined) mirror = new ThreadMirror();
-          mirror.add({ chunks, memories });
-          own.share(1, { chunks, memories });
+          const { join, parts = {} } = /** @type {any} */ (received).message;
+          if (join === true) mirror = new ThreadMirror();
+          mirror.add(parts);
+          own.share(1, parts);
         }
         runThrough(mirror.read());
         runThrough(own.readThreads());
@@ -286,7 +284,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       assertShows(storeOf([...mirror.registries, ...others]), ...VALUES);
       const retired = new EndedThreads();
       for (const registries of [[others[0]], mirror.registries]) {
-        retired.add(/** @type {any} */ ({ registries, *read() {} }));
+        retired.mirrors.add(/** @type {any} */ ({ registries, *read() {} }));
         runThrough(retired.merge());
       }
       const ended = type.lasts ? [VALUES[1], VALUES[0]] : [];

@@ -45,7 +45,7 @@ describe('totals of threads that have ended', () => {
 
   /** @param {any} registry of a thread that ends */
   function end(registry) {
-    retired.add(mirrorOf(registry));
+    retired.mirrors.add(mirrorOf(registry));
     runThrough(retired.merge());
   }
 
@@ -97,7 +97,7 @@ describe('totals of threads that have ended', () => {
         end(threadWith(jobs).registry);
         const { registry, counter } = threadWith(jobs);
         prepare(counter);
-        retired.add(mirrorOf(registry));
+        retired.mirrors.add(mirrorOf(registry));
         // The process's own page and that of its cluster, for example.
         const [first, second] = [waitingCapture(), waitingCapture()];
         await Promise.all([first.hasStarted, second.hasStarted]);
@@ -117,7 +117,7 @@ describe('totals of threads that have ended', () => {
         runThrough(steps);
         runThrough(retired.merge());
         assert.equal(totalsOf('jobs_total')['job 299'], 2);
-        assert.deepEqual([viewOf(counter)?.table.liveCount, retired.mirrors.length], [0, 0]);
+        assert.deepEqual([viewOf(counter)?.table.liveCount, retired.mirrors.size], [0, 0]);
       });
 
   it('have the observations of a thread that ends while a capture is under way, once', async () => {
@@ -157,7 +157,7 @@ describe('totals of threads that have ended', () => {
     end(threadWith(jobs).registry);
     const { registry, counter } = threadWith(jobs);
     new Gauge({ name: 'running', help: 'h', registers: [registry] }).set(1);
-    retired.add(mirrorOf(registry));
+    retired.mirrors.add(mirrorOf(registry));
     const doubled = Object.fromEntries(Object.keys(jobs).map(kind => [kind, jobs[kind] * 2]));
     let steps = 0;
     for (const merging = retired.merge(); !merging.next().done;) {
@@ -167,7 +167,7 @@ describe('totals of threads that have ended', () => {
       assert.deepEqual(totalsOf('running'), {});
       // Another thread ends meanwhile.
       if (steps === 3) {
-        retired.add(mirrorOf(threadWith({ 'job 1': 10, 'job 999': 10 }).registry));
+        retired.mirrors.add(mirrorOf(threadWith({ 'job 1': 10, 'job 999': 10 }).registry));
         doubled['job 1'] += 10;
         doubled['job 999'] += 10;
       }
@@ -175,6 +175,6 @@ describe('totals of threads that have ended', () => {
     assert.ok(steps > 10, `${steps} steps`);
     assert.deepEqual(totalsOf('jobs_total'), doubled);
     assert.equal(viewOf(counter)?.table.liveCount, 0);
-    assert.deepEqual(retired.mirrors, []);
+    assert.equal(retired.mirrors.size, 0);
   });
 });

@@ -3,23 +3,17 @@
 // Native histograms of threads that count while they are read.
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const { after, before, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { BroadcastChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { viewOf } = require('../../lib/registry/metric-view');
-const { countOf, mergeBuckets } = require('../../lib/series/merged-buckets');
-const { NativeBuckets } = require('../../lib/series/native-buckets');
-const { BucketRows, BucketWriter } = require('../../lib/source/bucket-rows');
-const { ByteReader } = require('../../lib/source/byte-buffers');
+const { countOf } = require('../../lib/series/merged-buckets');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
-const { MirrorBuckets } = require('../../lib/source/mirror-buckets');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 const { makeWorker, scrape } = require('../fixtures/unit-scrape');
-const { randomFrom } = require('../../benchmarks/shared/random');
 
 const ROOT = require.resolve('../../index');
 const OPTIONS = {
@@ -106,15 +100,13 @@ function startThread(program, options) {
   const store = new ClusterStore();
   /** @returns {import('../../lib/exposition/live-family').MetricView | undefined} as published up to now */
   const read = () => {
-    for (const { join, chunk, memory, memoryNumber, published } of receive()) {
-      const chunks = [join, chunk].filter(each => each !== undefined);
-      const parts = { chunks, memories: memory === undefined ? [] : [[memoryNumber, memory]] };
-      if (join !== undefined) {
+    for (const { join, parts = {}, published } of receive()) {
+      if (join === true) {
         next = new ThreadMirror();
         store.forget(1);
       }
-      next.add(/** @type {any} */ (parts));
-      store.share(1, /** @type {any} */ (parts));
+      next.add(parts);
+      store.share(1, parts);
       if (published === true) mirror = next;
     }
     runThrough(mirror.read());
@@ -175,7 +167,7 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
   store.retire(1);
   assert.deepEqual(shown(), end);
   const retired = new EndedThreads();
-  retired.add(mirror());
+  retired.mirrors.add(mirror());
   runThrough(retired.merge());
   assert.deepEqual(rowsOf(viewOf(retired.registries[0].getMetricsAsArray()[0])), end);
 });
@@ -190,126 +182,4 @@ it('a thread that is terminated in the middle of a change loses no observation t
     // What is counted and not noted yet, or noted as removed before it was.
     assert.ok([0, 1, 4].includes(count - shared[1]), `${count} of ${shared[1]}`);
   }
-});
-
-it('pages of buckets that are not valid are not read', () => {
-  const memory = new SharedArrayBuffer(64);
-  const [numbers, words] = [new Float64Array(memory), new Int32Array(memory)];
-  const chunks = new SharedArrayBuffer(1024);
-  const places = new Int32Array(chunks);
-  const make = () => {
-    const buckets = new MirrorBuckets('160');
-    buckets.setPage(0, 0, memory);
-    buckets.setPage(1, 0, chunks);
-    return buckets;
-  };
-  // Schema 3, a directory of 16 places at 16, a chunk at 32.
-  words.set([0, 3, 1, 1, 0, 16, -2, 16]);
-  [places[16], places[32]] = [32, 7];
-  const valid = { schema: 3, zeroThreshold: 0, zeroCount: 0, maxBuckets: 160 };
-  const sides = { positive: { indices: [-32], counts: [7] }, negative: { indices: [], counts: [] } };
-  assert.deepEqual(make().read(0), { ...valid, ...sides });
-  for (const [place, value] of [[0, 1], [1, 9], [1, -5], [5, 1e9], [5, -1], [6, 1e6], [6, 2000], [6, -2000], [7, 1e6], [7, -1]]) {
-    const before = words[place];
-    words[place] = value;
-    assert.equal(make().read(0), undefined, `${value} at ${place}`);
-    words[place] = before;
-  } // prettier-ignore
-  for (const [place, value] of [[6, -1], [6, NaN], [6, Infinity], [7, -1], [7, 0.5], [7, NaN]]) {
-    numbers[place] = value;
-    assert.equal(make().read(0), undefined, `${value} at ${place}`);
-    numbers[place] = 0;
-  } // prettier-ignore
-  places[16] = 1e9;
-  assert.equal(make().read(0), undefined);
-  assert.equal(make().read(1), undefined);
-  for (const [kind, number, length] of [[2, 0, 64], [0, 2, 64], [1, 2, 64], [0, 0, 32], [1, 0, 64], [1, 1, 63]])
-    assert.throws(() => make().setPage(kind, number, new SharedArrayBuffer(length)), RangeError); // prettier-ignore
-  for (const most of [undefined, null, 0, 'x', -1]) assert.throws(() => new MirrorBuckets(most), RangeError);
-});
-
-const DOUBLES = [NaN, 1e300, -1, 0.5, Infinity, 2 ** 60];
-
-/** Memory of rows on both sides of zero, one with counts of more than 32 bits, as a thread would have it. */
-function sharedBuckets() {
-  const buckets = new NativeBuckets({ schema: 3, zeroThreshold: 2 ** -128, maxBuckets: 160 });
-  const rows = [[3, 3], [1, 2, 3, 1e9], [-1, 5, -7, 0], [1e-9, 0.1]]; // prettier-ignore
-  rows.forEach((values, row) => {
-    buckets.rowStarted(row);
-    for (const value of values) buckets.add(row, value);
-    if (row > 0) return;
-    const [page] = buckets.memory.pages;
-    page[page.lastIndexOf(2)] = -1;
-    buckets.add(row, 3);
-  });
-  return buckets.pagesByKind.flatMap((pages, kind) =>
-    pages.map((page, number) => {
-      const memory = new SharedArrayBuffer(page.byteLength);
-      new Uint8Array(memory).set(new Uint8Array(page.buffer));
-      return { kind, number, memory };
-    }),
-  );
-}
-
-/** Reads all rows, and checks that what is read can be merged and written. */
-function readGarbage(pages) {
-  const mirror = new MirrorBuckets(160);
-  for (const { kind, number, memory } of pages) mirror.setPage(kind, number, memory);
-  let read = 0;
-  for (let row = 0; row < 6; row++) {
-    const buckets = mirror.changesOf(row) === undefined ? undefined : mirror.read(row);
-    if (buckets === undefined) continue;
-    read++;
-    const bytes = new BucketWriter().add(buckets);
-    const block = new Uint8Array(16 + bytes.length);
-    new Int32Array(block.buffer, 12, 1)[0] = bytes.length;
-    block.set(bytes, 16);
-    const reader = new ByteReader(Buffer.from(block.buffer), 0, block.length);
-    assert.deepEqual(new BucketRows(reader, 1, 1).read(0), buckets);
-    mergeBuckets([buckets, { ...buckets, zeroThreshold: 1 }]);
-  }
-  return read;
-}
-
-it('garbage in the memory of a thread is read as nothing or as valid buckets, also while it changes', async t => {
-  const random = randomFrom(29);
-  const integer = below => Math.floor(random() * below);
-  const values = [
-    () => integer(2 ** 32) | 0,
-    ...[() => integer(64), () => integer(2 ** 15), () => -integer(64), () => integer(2) * 2 ** 31 - 1],
-  ];
-  const scribble = pages => {
-    const { kind, memory } = pages[random() < 0.5 ? 0 : integer(pages.length)];
-    const words = new Int32Array(memory);
-    if (kind === 0 && random() < 0.1)
-      new Float64Array(memory)[integer(40)] = DOUBLES[integer(DOUBLES.length)];
-    else words[integer(Math.min(words.length, 64))] = values[integer(values.length)]();
-  };
-  assert.equal(readGarbage(sharedBuckets()), 4);
-  let [read, missing] = [0, 0];
-  for (let i = 0; i < 1000; i++) {
-    const pages = sharedBuckets();
-    for (let n = integer(8); n >= 0; n--) scribble(pages);
-    const found = readGarbage(pages);
-    read += found;
-    if (found < 4) missing++;
-  }
-  assert.ok(read > 1000 && missing > 300, `${read} rows read, ${missing} times not all`);
-
-  const pages = sharedBuckets();
-  const scribbler = new Worker(
-    `const { workerData: pages, parentPort } = require('node:worker_threads');
-    const all = pages.map(({ memory }) => ({ words: new Int32Array(memory), valid: new Int32Array(memory).slice() }));
-    parentPort.postMessage('begun');
-    for (let i = 0; ; i++) {
-      const { words, valid } = all[i % all.length];
-      const at = Math.floor(Math.random() * Math.min(words.length, 64));
-      words[at] = Math.random() * 2 ** 32;
-      for (let j = 0; j < 20; j++) words[at] = valid[at];
-    }`,
-    { eval: true, workerData: pages },
-  );
-  t.after(() => scribbler.terminate());
-  await once(scribbler, 'message');
-  for (let i = 0; i < 1000; i++) readGarbage(pages);
 });

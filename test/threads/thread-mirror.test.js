@@ -9,13 +9,12 @@ const { setImmediate: turn, setTimeout: delay } = require('node:timers/promises'
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Counter, Gauge, Histogram, Registry, Summary, WorkerRegistry } = require('../../index');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { Observations, centroidsOf } = require('../../lib/metric/observations');
+const { centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
 const { channelOf, inboxOf } = require('../../lib/threads/thread-messages');
 const { countOf } = require('../../lib/series/merged-buckets');
-const { SharedDigests } = require('../../lib/threads/shared-digests');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 
@@ -124,13 +123,11 @@ describe('the metrics of a thread as its reader sees them', () => {
 
   /** @param {any} message of the thread */
   function apply(message) {
-    const { join, chunk, memory, memoryNumber, hook } = message;
-    if (join !== undefined) mirror = new ThreadMirror(number => hooked.get(number));
-    for (const each of [join, chunk]) if (each !== undefined) mirror?.add({ chunks: [each] });
+    const { join, parts = {}, hook } = message;
+    if (join === true) mirror = new ThreadMirror(number => hooked.get(number));
+    mirror?.add(parts);
     if (hook !== undefined) hooked.set(hook[0], async () => {});
-    if (memory === undefined) return;
-    mirror?.add({ memories: [[memoryNumber, memory]] });
-    memories.push(new WeakRef(memory));
+    for (const [, memory] of parts.memories ?? []) memories.push(new WeakRef(memory));
   }
 
   function receive() {
@@ -319,23 +316,6 @@ describe('the metrics of a thread as its reader sees them', () => {
       assert.ok(viewOf(sizes)?.table.epoch, 'rows have got new numbers');
     });
 
-  it('what was observed is not lost if there is no shared memory for rows with new numbers', t => {
-    const table = /** @type {any} */ ({ epoch: 0, followers: [] });
-    const all = [1, 2, 3].map(value => {
-      const observations = new Observations();
-      observations.share(SharedDigests.of(table).placeOf(value, 0));
-      for (let i = 0; i < 5; i++) observations.push(value);
-      return observations;
-    });
-    table.epoch = 1;
-    refuseMemory(t);
-    for (const [row, observations] of all.entries()) {
-      observations.share(SharedDigests.of(table).placeOf(row, 0));
-      observations.push(row + 1);
-      assert.deepEqual([...observations.centroids()], [row + 1, 6]);
-    }
-  });
-
   it('zero() of a histogram drops its exemplars from the page', () => {
     registries[0].setFormats(['text', 'openmetrics']);
     const options = { help: 'h', labelNames: ['kind'], buckets: [1], registers: registries };
@@ -377,19 +357,6 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(table.pageOf(0)[1], 1008);
     const [mean, count] = centroidsOf(shown(0).slices());
     assert.ok(mean === 1 && count >= 8 && count <= 1008);
-  });
-
-  it('a thread without shared memory warns, and its program goes on with its own metrics', async t => {
-    const warnings = t.mock.method(process, 'emitWarning', () => {});
-    refuseMemory(t);
-    const registry = new WorkerRegistry(undefined, false);
-    inc(0, 3);
-    assert.equal((await registries[0].metrics()).match(/^jobs_total\{kind="kind\d"\} 1$/gm)?.length, 3);
-    await registry.shutdown();
-    const shown = warnings.mock.calls.map(({ arguments: [text] }) => text);
-    assert.deepEqual(shown, [
-      "This thread's metrics are missing on the page of all threads: RangeError: Array buffer allocation failed",
-    ]);
   });
 
   it('buckets for which there is no shared memory are counted all the same, in the thread', t => {
@@ -595,9 +562,10 @@ describe('the metrics of a thread as its reader sees them', () => {
         t.mock.timers.tick(1000);
         change(round);
         for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
-          const { join, chunk, memory } = received.message;
-          if (join !== undefined) [joins, bytes] = [joins + 1, 0];
-          most = Math.max(most, (bytes += (chunk ?? memory ?? join)?.byteLength ?? 0));
+          const { join, parts: { chunks = [], memories: sent = [] } = {} } = received.message;
+          if (join === true) [joins, bytes] = [joins + 1, 0];
+          for (const memory of [...chunks, ...sent.map(([, each]) => each)])
+            most = Math.max(most, (bytes += memory.byteLength));
           apply(received.message);
         }
       }
@@ -626,31 +594,5 @@ describe('the metrics of a thread as its reader sees them', () => {
     await turn();
     inc(0, 100);
     assert.equal(read().at(-1), 300);
-  });
-
-  it('are read without a walk through all memory that waits at each record', t => {
-    for (let i = 0; i < 500; i++)
-      new Counter({ name: `more${i}_total`, help: 'h', labelNames: ['kind'], registers: registries }).inc({
-        kind: 'a',
-      });
-    publish();
-    receive();
-    assert.ok(memories.length >= 500, `${memories.length} memories`);
-    let walked = 0;
-    const { keys } = Map.prototype;
-    t.mock.method(
-      Map.prototype,
-      'keys',
-      /** @this {Map<any, any>} */ function* () {
-        for (const key of keys.call(this)) {
-          walked++;
-          yield key;
-        }
-      },
-    );
-    runThrough(/** @type {ThreadMirror} */ (mirror).read());
-    t.mock.restoreAll();
-    assert.equal(sumOf(/** @type {ThreadMirror} */ (mirror)), 500);
-    assert.ok(walked < 5000, `${walked} numbers`);
   });
 });

@@ -10,11 +10,9 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const worker = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
-const { HookRequests } = require('../../lib/threads/hook-requests');
 const { LogWriter } = require('../../lib/source/shared-log');
 const { REGISTRY, DEFINE, PAGE, ROW } = require('../../lib/source/log-records');
 const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
-const { joinedThread } = require('./fixtures/start-thread');
 
 const { BroadcastChannel, Worker } = worker;
 const LIBRARY = JSON.stringify(path.join(__dirname, '../../index.js'));
@@ -23,6 +21,10 @@ const STARTS = `
   const { Counter, Gauge, Summary, WorkerRegistry } = require(${LIBRARY});
   const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] });
 `;
+const DEFINITION = JSON.stringify({
+  ...{ name: 'late_total', help: 'h', type: 'counter', aggregator: 'sum', labelNames: [] },
+  ...{ layout: { kind: 'value', marks: [] }, width: 1, pageShift: 0, maxIdleSeconds: 0, expiredCount: 0 },
+});
 const PRELUDE = `${STARTS} new WorkerRegistry();`;
 const STAYS = `parentPort.postMessage('ready'); parentPort.on('message', () => {});`;
 
@@ -31,15 +33,19 @@ describe('unusual threads', () => {
   let registry;
   /** @type {Worker[]} */
   let threads;
+  /** @type {any} */
+  let inbox;
 
   beforeEach(() => {
     threads = [];
+    inbox = new BroadcastChannel(inboxOf(''));
     registry = new WorkerRegistry({ timeout: 60_000 });
   });
 
   afterEach(async () => {
     await Promise.all(threads.map(thread => thread.terminate()));
     await registry.shutdown();
+    inbox.close();
     register.clear();
   });
 
@@ -275,28 +281,6 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { a: 3 });
   });
 
-  it('a thread whose log is not valid leaves no open channel', t => {
-    /** @type {string[]} */
-    const opened = [];
-    t.mock.method(worker, 'BroadcastChannel', function open(/** @type {string} */ name) {
-      opened.push(name);
-      return new BroadcastChannel(name);
-    });
-    const inbox = new BroadcastChannel(inboxOf(''));
-    for (const bytes of [0, 4, 9]) {
-      const join = new SharedArrayBuffer(bytes);
-      inbox.postMessage({
-        thread: `${bytes} bytes`,
-        join,
-        listening: new SharedArrayBuffer(4),
-        threadId: 10_000,
-      });
-    }
-    inbox.close();
-    assert.equal(registry.workerCount(), 0);
-    assert.deepEqual(opened, []);
-  });
-
   it('an ended thread hides no metric of a living one', async () => {
     const ended = await start(`new Counter({ name: 'size', help: 'h' }).inc(4); ${STAYS}`);
     await start(`new Gauge({ name: 'size', help: 'h' }).set(7); ${STAYS}`);
@@ -313,8 +297,8 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
-  /** What a thread sends. Its log has three chunks: a metric is defined in the second one. */
-  function longLog() {
+  /** The messages of a thread that joins. Its log has three chunks: a metric is defined in the second one. */
+  function messagesOf(/** @type {string} */ thread, /** @type {object} */ more = {}) {
     /** @type {SharedArrayBuffer[]} */
     const chunks = [];
     const log = new LogWriter(chunk => void chunks.push(chunk));
@@ -322,22 +306,22 @@ describe('unusual threads', () => {
       while (chunks.length < count) log.append(REGISTRY, [0], JSON.stringify([['a', 'x'.repeat(1000)]]));
     };
     fill(1);
-    log.append(DEFINE, [0, 0], definitionOf({ name: 'late_total' }));
+    log.append(DEFINE, [0, 0], DEFINITION);
     fill(2);
     log.append(REGISTRY, [0], '[]');
-    log.append(PAGE, [0, 0, 0, 0, 1]);
+    log.append(PAGE, [0, 0, 0, 1, 0]);
     log.append(ROW, [0, 0, 0, 0]);
     const memory = new SharedArrayBuffer(8);
     new Float64Array(memory)[0] = 5;
     const listening = new Int32Array(new SharedArrayBuffer(4));
-    const join = {
-      thread: 'x',
-      join: log.first,
-      listening: listening.buffer,
-      threadId: 10_000,
-      published: true,
-    };
-    return { join, listening, memory: { thread: 'x', memory, memoryNumber: 0 }, chunks };
+    const sent = [
+      { join: true, listening, threadId: 10_000, ...more, parts: { chunks: [log.first] } },
+      ...[{ memories: [[0, memory]] }, ...chunks.map(chunk => ({ chunks: [chunk] }))].map(parts => ({
+        parts,
+      })),
+      { published: true },
+    ];
+    return sent.map(message => ({ ...message, thread }));
   }
 
   /**
@@ -355,112 +339,69 @@ describe('unusual threads', () => {
     });
   }
 
-  it('messages of a thread are applied in their order, also while it changes to a channel of its own', async t => {
-    const inbox = new BroadcastChannel(inboxOf(''));
-    const own = new BroadcastChannel(channelOf('x'));
-    const { join, listening, memory, chunks } = longLog();
-    inbox.postMessage(join);
-    assert.equal(registry.workerCount(), 1);
-    assert.deepEqual(listening, new Int32Array([1]));
-    // They arrive after the inbox was read, and before the channel is.
-    atEndOfInbox(t, () => {
-      if (chunks.length === 0) return;
-      inbox.postMessage(memory);
-      inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
-      own.postMessage({ thread: 'x', chunk: chunks.shift() });
+  for (const isHeard of [false, true])
+    it(`messages of a thread are applied in their order, also while it ${isHeard ? 'changes to a channel of its own' : 'joins'}`, async t => {
+      const own = new BroadcastChannel(channelOf('x'));
+      const [join, ...others] = messagesOf('x', { published: true });
+      inbox.postMessage(join);
+      if (isHeard) {
+        assert.equal(registry.workerCount(), 1);
+        assert.deepEqual(join.listening, new Int32Array([1]));
+      } else for (const message of others.splice(0, 2)) inbox.postMessage(message);
+      // They arrive after the inbox was read, and before the channel is.
+      atEndOfInbox(t, () => {
+        for (const message of others.splice(0, 2)) inbox.postMessage(message);
+        if (isHeard) for (const message of others.splice(0)) own.postMessage(message);
+      });
+      const page = await registry.workerMetrics();
+      t.mock.restoreAll();
+      own.close();
+      assert.match(page, /^late_total 5$/m);
     });
-    const page = await registry.workerMetrics();
-    t.mock.restoreAll();
-    inbox.close();
-    own.close();
-    assert.match(page, /^late_total 5$/m);
-  });
 
-  it('messages of a thread are applied in their order, also those that arrive while it joins', async t => {
-    const inbox = new BroadcastChannel(inboxOf(''));
-    const { join, memory, chunks } = longLog();
-    for (const message of [join, memory, { thread: 'x', chunk: chunks.shift() }]) inbox.postMessage(message);
-    atEndOfInbox(t, () => {
-      if (chunks.length > 0) inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
+  for (const [what, end, count] of /** @type {const} */ ([
+    ['is shown when it has published all; with its former numbers until then', [], 1],
+    [
+      'and ends before it has published all, is gone; its former counts stay',
+      [{ thread: 'y', ended: true }],
+      0,
+    ],
+  ]))
+    it(`a thread that joins again ${what}`, async () => {
+      const [published, ...first] = messagesOf('x').reverse();
+      for (const message of first.reverse()) inbox.postMessage(message);
+      assert.equal(registry.workerCount(), 0);
+      assert.equal(await registry.workerMetrics(), '');
+      inbox.postMessage(published);
+      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+      const [join, ...others] = messagesOf('y', { previous: 'x' });
+      inbox.postMessage(join);
+      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+      assert.equal(registry.workerCount(), 1);
+      // Without /proc, only this message says that it has ended.
+      for (const message of end.length > 0 ? end : others) inbox.postMessage(message);
+      assert.equal(registry.workerCount(), count);
+      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
     });
-    assert.equal(registry.workerCount(), 1);
-    t.mock.restoreAll();
-    const page = await registry.workerMetrics();
-    inbox.close();
-    assert.match(page, /^late_total 5$/m);
-  });
-
-  it('a copy takes only the answers to its own requests', t => {
-    /** @type {any[]} */
-    const sent = [];
-    const [one, other] = [1, 2].map(() => new HookRequests(message => sent.push(message)));
-    t.after(() => [one, other].forEach(requests => requests.end()));
-    for (const requests of [one, other]) requests.collect('jobs_total');
-    const shown = sent.map(({ request }) => [one.isCurrent(request), other.isCurrent(request)]);
-    assert.deepEqual(shown, [
-      [true, false],
-      [false, true],
-    ]);
-  });
-
-  it('a thread is shown when it has published all; one that joins again with its former numbers until then', async () => {
-    const inbox = new BroadcastChannel(inboxOf(''));
-    const first = longLog();
-    inbox.postMessage({ ...first.join, published: undefined });
-    for (const message of [first.memory, ...first.chunks.map(chunk => ({ thread: 'x', chunk }))])
-      inbox.postMessage(message);
-    assert.equal(registry.workerCount(), 0);
-    assert.equal(await registry.workerMetrics(), '');
-    inbox.postMessage({ thread: 'x', published: true });
-    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-    const again = longLog();
-    inbox.postMessage({ ...again.join, thread: 'y', previous: 'x', published: undefined });
-    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-    assert.equal(registry.workerCount(), 1);
-    for (const message of [again.memory, ...again.chunks.map(chunk => ({ chunk }))])
-      inbox.postMessage({ ...message, thread: 'y' });
-    inbox.postMessage({ thread: 'y', published: true });
-    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-    inbox.close();
-  });
 
   it('a thread that joins again is shown once, whichever of its messages is read first', async t => {
-    const [inbox, own] = [inboxOf(''), channelOf('x')].map(name => new BroadcastChannel(name));
-    t.after(() => [inbox, own].forEach(channel => channel.close()));
+    const own = new BroadcastChannel(channelOf('x'));
+    t.after(() => own.close());
     // From now on, the aggregator runs.
     await registry.workerMetrics({ selfMetrics: true });
-    const first = longLog();
-    inbox.postMessage({ ...first.join, published: undefined });
+    const [join, ...others] = messagesOf('x');
+    inbox.postMessage(join);
     assert.equal(registry.workerCount(), 0);
-    own.postMessage(first.memory);
-    for (const chunk of first.chunks) own.postMessage({ thread: 'x', chunk });
-    own.postMessage({ thread: 'x', published: true });
-    const again = longLog();
-    const join = { ...again.join, previous: 'x', published: undefined };
-    const sent = [join, again.memory, ...again.chunks.map(chunk => ({ chunk })), { published: true }];
+    for (const message of others) own.postMessage(message);
+    const again = messagesOf('y', { previous: 'x' });
     // They arrive after the inbox was read, and before the channel is.
     atEndOfInbox(t, () => {
-      for (const message of sent.splice(0)) inbox.postMessage({ ...message, thread: 'y' });
+      for (const message of again.splice(0)) inbox.postMessage(message);
     });
     const page = await registry.workerMetrics();
     t.mock.restoreAll();
     assert.match(page, /^late_total 5$/m);
     assert.equal(registry.workerCount(), 1);
-  });
-
-  it('a thread that joins again, and ends before it has published all, is gone; its former counts stay', async t => {
-    const inbox = new BroadcastChannel(inboxOf(''));
-    t.after(() => inbox.close());
-    const first = longLog();
-    inbox.postMessage(first.join);
-    for (const message of [first.memory, ...first.chunks.map(chunk => ({ thread: 'x', chunk }))])
-      inbox.postMessage(message);
-    assert.equal(registry.workerCount(), 1);
-    // Without /proc, only this message says that it has ended.
-    inbox.postMessage({ ...longLog().join, thread: 'y', previous: 'x', published: undefined });
-    inbox.postMessage({ thread: 'y', ended: true });
-    assert.equal(registry.workerCount(), 0);
-    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
   });
 
   it('a thread that runs out of shared memory while it joins shows what it has published', async () => {
@@ -527,92 +468,4 @@ describe('unusual threads', () => {
     await registry.workerMetrics();
     assert.deepEqual(await warned, [[]]);
   });
-
-  it('names that are not valid affect only the thread that has shared them', async () => {
-    const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
-    threads.push(good.worker);
-    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
-    for (const [i, [defaultLabels, labelNames]] of [
-      [[['not valid', 'x']], []],
-      [[], ['not valid']],
-      [[], ['a', 'a']],
-    ].entries()) {
-      const log = new SharedArrayBuffer(1024);
-      const words = new Int32Array(log);
-      const text = definitionOf({ labelNames });
-      words[0] = write(words, write(words, 2, 1, [0], JSON.stringify(defaultLabels)), 2, [0, 0], text);
-      const listening = new SharedArrayBuffer(4);
-      inbox.postMessage({ thread: `bad${i}`, join: log, listening, threadId: 10_000 + i, published: true });
-    }
-    inbox.close();
-    assert.deepEqual(await jobs(), { a: 2 });
-    await good.do('inc', { kind: 'a', value: 1 });
-    assert.deepEqual(await jobs(), { a: 3 });
-  });
-
-  it('memory that is not valid affects only the thread that has shared it', async () => {
-    const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
-    threads.push(good.worker);
-    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
-    const random = randomOf(1);
-    for (let i = 0; i < 300; i++) {
-      const log = new SharedArrayBuffer(256);
-      const words = new Int32Array(log);
-      for (let word = 2; word < words.length; word++) words[word] = Math.floor(random() ** 4 * 40);
-      // Records that are whole: a registry, a metric with one label, then anything.
-      const end = write(words, 2, 1, [0], '[]');
-      const start = i % 2 === 0 ? 2 : write(words, end, 2, [0, 0], '{"a":');
-      words[0] = start + Math.floor(random() * 60);
-      const thread = `bad${i}`;
-      inbox.postMessage({
-        thread,
-        join: log,
-        listening: new SharedArrayBuffer(4),
-        threadId: 10_000 + i,
-        published: true,
-      });
-      inbox.postMessage({ thread, memory: new SharedArrayBuffer(8 * (i % 9)), memoryNumber: i % 40 });
-      inbox.postMessage({ thread, chunk: new SharedArrayBuffer(i % 20) });
-      inbox.postMessage({ thread, extras: { digests: [[0, 0, new Float64Array(3)]] }, hook: i, failed: 5 });
-      if (i % 3 === 0) inbox.postMessage({ thread, ended: true });
-    }
-    inbox.close();
-    assert.deepEqual(await jobs(), { a: 2 });
-    await good.do('inc', { kind: 'a', value: 1 });
-    assert.deepEqual(await jobs(), { a: 3 });
-  });
 });
-
-/** @param {object} fields */
-function definitionOf(fields) {
-  const metric = { name: 'm', help: 'h', type: 'counter', aggregator: 'sum', labelNames: [] };
-  return JSON.stringify({
-    ...metric,
-    layout: { kind: 'value', marks: [] },
-    width: 1,
-    pageShift: 0,
-    ...{ exemplarWidth: 0, maxIdleSeconds: 0, expiredCount: 0 },
-    ...fields,
-  });
-}
-
-/**
- * @param {Int32Array} words
- * @param {number} start
- * @param {number} kind
- * @param {number[]} integers
- * @param {string} text
- * @returns {number} where the next record begins
- */
-function write(words, start, kind, integers, text) {
-  words.set([kind, integers.length, text.length, ...integers], start);
-  const textStart = start + 3 + integers.length;
-  Buffer.from(/** @type {any} */ (words.buffer)).write(text, textStart * 4);
-  return textStart + Math.ceil(text.length / 4);
-}
-
-/** @param {number} seed */
-function randomOf(seed) {
-  let state = seed;
-  return () => (state = (state * 16807) % 2147483647) / 2147483647;
-}

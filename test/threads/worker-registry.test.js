@@ -10,7 +10,6 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
 const { promisify } = require('node:util');
-const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
 const { until } = require('../fixtures/cluster-harness');
 const { familiesOf } = require('../fixtures/protobuf-page');
@@ -440,40 +439,6 @@ describe('WorkerRegistry', () => {
     const names = families.map(({ name }) => name).filter(name => !name.startsWith('prom_client_'));
     const shown = familiesOf(await registry.workerMetrics()).map(({ name }) => name);
     assert.deepEqual(shown, names);
-  });
-
-  it('WorkerRegistry reads nothing more of a thread that sends what is not valid', async () => {
-    await start(['inc', { kind: 'a', value: 2 }]);
-    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
-    const bad = new SharedArrayBuffer(64);
-    new Int32Array(bad)[0] = 60;
-    for (const message of [
-      null,
-      'text',
-      { thread: 'x' },
-      { thread: 'x', join: bad, listening: new SharedArrayBuffer(4), threadId: 99, published: true },
-      { thread: 'x', memory: bad, memoryNumber: {} },
-      { thread: 'x', hook: 3, ended: 'yes' },
-      {
-        thread: 'y',
-        join: new SharedArrayBuffer(1),
-        listening: new SharedArrayBuffer(4),
-        threadId: 99,
-        published: true,
-      },
-      { thread: 'z', join: {}, listening: 3 },
-      {
-        thread: 'w',
-        join: new SharedArrayBuffer(1024),
-        listening: new SharedArrayBuffer(4),
-        threadId: 98,
-        published: true,
-        task: { toString: 5 },
-      },
-    ])
-      inbox.postMessage(message);
-    inbox.close();
-    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
   it('WorkerRegistry takes threads of another copy of the package, and threads with two copies, but not those of another version', async t => {
