@@ -8,9 +8,8 @@ const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../options/debug-log');
 const { unref } = require('../event-loop/timers');
 
-// Pauses before a directory is created again after no place was writable. They double, up to the longest.
-const FIRST_PAUSE_MILLISECONDS = 500;
-const LONGEST_PAUSE_MILLISECONDS = 300_000;
+// Pause before a directory is created again after no place was writable.
+const PAUSE_MILLISECONDS = 30_000;
 
 class CurrentSpool {
   #options;
@@ -19,7 +18,6 @@ class CurrentSpool {
   #spool = undefined;
   /** @type {Promise<void>} directories are replaced one after the other */
   #replaced = Promise.resolve();
-  #pause = FIRST_PAUSE_MILLISECONDS;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   #isClosed = false;
@@ -50,15 +48,13 @@ class CurrentSpool {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
       this.#spool = await Spool.open({ directory, fallbacks, adopt, lock, onLost });
       onDirectory(this.#spool.directory);
-      this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
       if (adopt !== undefined && isTransient(error)) throw error;
       debug('snapshots come over IPC: %s', error);
       this.#spool = undefined;
       onDirectory('');
       if (this.#isClosed) return;
-      this.#timer = unref(setTimeout(() => this.#reopen(), this.#pause));
-      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
+      this.#timer = unref(setTimeout(() => this.#reopen(), PAUSE_MILLISECONDS));
     }
   }
 

@@ -7,13 +7,19 @@
 const { startBackend } = require('./aggregator-backend');
 const { isOutOfMemory } = require('./thread-backend');
 const { Spool } = require('../../spool/spool');
-const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
-const { unref, settledWithin } = require('../../event-loop/timers');
+const { unref } = require('../../event-loop/timers');
 
-// How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
-const START_MILLISECONDS = 5000;
+// After three losses, each within this time of the one before, no other thread is started. A thread that
+// hangs at its first request counts as lost after 30 seconds.
+const MAX_LOSSES = 3;
+const LOSS_WINDOW_MILLISECONDS = 40_000;
+
+// Pauses before the next start, if a thread has run out of memory or nothing could be started. Each is twice
+// as long as the one before, up to the longest, unless that is long ago.
+const FIRST_PAUSE_MILLISECONDS = 1000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 /** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
 
@@ -52,7 +58,14 @@ class AggregatorSupervisor {
   lostThreads = 0;
   /** Rises when a backend is replaced: workers must answer to the next one. */
   generation = 0;
-  #policy = new RestartPolicy();
+  /** Consecutive losses, each within that time of the one before. */
+  #losses = 0;
+  /** When the last thread was lost, by performance.now(). */
+  #lostAt = -Infinity;
+  /** Length of the last pause, milliseconds. */
+  #pause = 0;
+  /** Start of the last pause, by performance.now(). */
+  #pausedAt = -Infinity;
   /** @type {'memory' | 'start'} why the last start was put off */
   #pauseReason = 'memory';
   /** @type {NodeJS.Timeout | undefined} */
@@ -130,7 +143,7 @@ class AggregatorSupervisor {
         this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const reason = this.#policy.isUnstable ? 'start' : undefined;
+    const reason = this.#losses >= MAX_LOSSES ? 'start' : undefined;
     const adopt = this.directory || this.#options.adopt;
     const options = { ...this.#options, adopt, totals: this.#totals };
     try {
@@ -138,10 +151,6 @@ class AggregatorSupervisor {
     } catch (error) {
       // This may happen before `starting` is set.
       throw this.#restartLater(error);
-    }
-    if (this.#closed) {
-      await this.#closeBackend();
-      return;
     }
     this.#events.onStarted?.();
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
@@ -162,7 +171,9 @@ class AggregatorSupervisor {
       this.#restartLater(error);
       return;
     }
-    this.#policy.noteLoss();
+    const now = performance.now();
+    this.#losses = now - this.#lostAt < LOSS_WINDOW_MILLISECONDS ? this.#losses + 1 : 1;
+    this.#lostAt = now;
     this.#restart();
   }
 
@@ -183,7 +194,7 @@ class AggregatorSupervisor {
   #restartLater(error) {
     if (this.#closed) return error;
     this.#pauseReason = isOutOfMemory(error) ? 'memory' : 'start';
-    const pause = this.#policy.nextPause();
+    const pause = this.#nextPause();
     const [cause, detail] = isOutOfMemory(error)
       ? ['The aggregator thread ran out of memory', '']
       : ['The aggregator cannot be started', ` (${error?.message})`];
@@ -193,6 +204,16 @@ class AggregatorSupervisor {
     this.starting = this.#handled(Promise.reject(reason));
     this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
     return reason;
+  }
+
+  /** @returns {number} milliseconds before the next start */
+  #nextPause() {
+    const now = performance.now();
+    const isRepeated = now - this.#pausedAt < 2 * LONGEST_PAUSE_MILLISECONDS;
+    this.#pausedAt = now;
+    const longer = isRepeated ? this.#pause * 2 : FIRST_PAUSE_MILLISECONDS;
+    this.#pause = Math.min(longer, LONGEST_PAUSE_MILLISECONDS);
+    return this.#pause;
   }
 
   /** @param {string} directory */
@@ -265,13 +286,7 @@ class AggregatorSupervisor {
     this.#closed = true;
     clearTimeout(this.#restartTimer);
     process.removeListener('exit', this.#onExit);
-    // A backend that starts later is closed then.
-    const started = Promise.resolve(this.starting).catch(() => {});
-    await settledWithin(started, START_MILLISECONDS, { mayEnd: true });
-    await this.#closeBackend();
-  }
-
-  async #closeBackend() {
+    await Promise.resolve(this.starting).catch(() => {});
     await this.#backend?.close();
     this.#removeDirectory();
   }

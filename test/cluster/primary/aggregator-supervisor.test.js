@@ -102,25 +102,6 @@ describe('a thread that runs out of memory', () => {
   });
 });
 
-it('a backend that starts after close() is closed, and its directory removed', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let begin;
-  let closed = 0;
-  const slow = new AggregatorSupervisor(
-    {},
-    { onDirectory() {}, onLost() {} },
-    () => new Promise(resolve => (begin = resolve)),
-  );
-  slow.start();
-  const closing = slow.close();
-  t.mock.timers.tick(5000);
-  await closing;
-  assert.equal(closed, 0);
-  begin({ send() {}, close: async () => closed++ });
-  await slow.starting;
-  assert.equal(closed, 1);
-});
-
 describe('a thread that ends for another reason', () => {
   it('a thread that ends for another reason is replaced at once, and the third time by aggregation in place, which stays', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
