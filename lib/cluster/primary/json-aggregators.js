@@ -15,13 +15,6 @@ const { meanQuantile } = require('../../metric/centroids');
  */
 /** @typedef {(metrics: JsonMetric[]) => JsonMetric | undefined} Aggregator */
 
-/**
- * The samples of one name and label set.
- *
- * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: for summaries, the number of
- *   observations per sample
- */
-
 /** The default of `nativeHistogramMaxExemplars`. */
 const MOST_EXEMPLARS = 10;
 
@@ -32,23 +25,20 @@ const natives = () => ({ ...require('../../series/native-json'), ...require('../
  * Groups the samples of one name and label set, in order of first appearance.
  *
  * @param {JsonMetric[]} metrics
- * @returns {Group[]}
+ * @returns {Sample[][]}
  */
 function groupSamples(metrics) {
-  /** @type {Group[]} */
+  /** @type {Sample[][]} */
   const groups = [];
   /** @type {Map<string, number>} */
   const indexes = new Map();
-  const isWeighted = metrics.some(({ type }) => quantileLabelOf(type) !== undefined);
-  for (const metric of metrics) {
-    const weightOf = quantileLabelOf(metric.type) === undefined ? undefined : observationCounts(metric);
+  for (const { values } of metrics) {
     let next = 0;
-    for (const sample of metric.values) {
+    for (const sample of values) {
       // Processes of one program have the same samples, nearly all in the same order, and comparing two label
       // sets takes a fifth of the time of a look-up.
       const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
-      groups[index].samples.push(sample);
-      if (isWeighted) groups[index].weights.push(weightIn(weightOf, sample));
+      groups[index].push(sample);
       next = index + 1;
     }
   }
@@ -65,22 +55,13 @@ function quantileLabelOf(type) {
 }
 
 /**
- * @param {Map<string, number> | undefined} weightOf undefined if this process's metric is not a summary,
- *   although another's is
- * @param {Sample} sample
- */
-function weightIn(weightOf, { labels }) {
-  return weightOf === undefined ? 1 : (weightOf.get(keyOf(labels, 'quantile')) ?? 0);
-}
-
-/**
- * @param {Group | undefined} group
+ * @param {Sample[] | undefined} group
  * @param {Sample} sample
  * @returns {boolean} may be false although the label sets are equal: only a quick comparison is made
  */
 function belongsTo(group, { metricName, labels }) {
-  if (group === undefined || group.samples[0].metricName !== metricName) return false;
-  const others = group.samples[0].labels ?? {};
+  if (group === undefined || group[0].metricName !== metricName) return false;
+  const others = group[0].labels ?? {};
   const names = Object.keys(labels ?? {});
   if (names.length !== Object.keys(others).length) return false;
   for (const name of names) if (labels[name] === undefined || labels[name] !== others[name]) return false;
@@ -89,7 +70,7 @@ function belongsTo(group, { metricName, labels }) {
 
 /**
  * @param {Sample} sample
- * @param {Group[]} groups a new one is added if needed
+ * @param {Sample[][]} groups a new one is added if needed
  * @param {Map<string, number>} indexes of the groups
  * @returns {number}
  */
@@ -97,7 +78,7 @@ function indexOf({ metricName, labels }, groups, indexes) {
   const key = `${metricName} ${keyOf(labels)}`;
   let index = indexes.get(key);
   if (index === undefined) {
-    index = groups.push({ samples: [], weights: [] }) - 1;
+    index = groups.push([]) - 1;
     indexes.set(key, index);
   }
   return index;
@@ -122,16 +103,27 @@ function keyOf(labels, except) {
   return key;
 }
 
-/** @param {JsonMetric} summary */
-function observationCounts(summary) {
-  const counts = summary.values.filter(({ metricName }) => metricName === `${summary.name}_count`);
-  return new Map(counts.map(({ labels, value }) => [keyOf(labels), value]));
+/**
+ * @param {JsonMetric[]} metrics
+ * @returns {Map<Sample, number>} of summaries: for each sample the number of observations
+ */
+function weightsOf(metrics) {
+  const summaries = metrics.filter(({ type }) => quantileLabelOf(type) !== undefined);
+  const weights = summaries.flatMap(({ name, values }) => {
+    const counts = values.filter(({ metricName }) => metricName === `${name}_count`);
+    const countOf = new Map(counts.map(({ labels, value }) => [keyOf(labels), value]));
+    return values.map(
+      sample => /** @type {const} */ ([sample, countOf.get(keyOf(sample.labels, 'quantile')) ?? 0]),
+    );
+  });
+  return new Map(weights);
 }
 
 /**
  * An aggregator that computes one value from the values of each sample.
  *
- * @param {(samples: Sample[], weights: number[], isQuantile: boolean) => number} combine
+ * @param {(samples: Sample[], weights: Map<Sample, number> | undefined) => number} combine `weights` if they
+ *   are quantiles
  * @param {(series: NativeJson[]) => NativeJson} [combineNative] the same for native histograms; without it,
  *   or if some of the metrics are classic, native histograms are left out
  * @returns {Aggregator}
@@ -141,10 +133,11 @@ function aggregatorOf(combine, combineNative) {
     if (metrics.length === 0) return undefined;
     const [{ help, name, type, aggregator }] = metrics;
     const quantileLabel = quantileLabelOf(type);
-    const values = groupSamples(metrics).map(({ samples, weights }) => {
+    const weights = quantileLabel === undefined ? undefined : weightsOf(metrics);
+    const values = groupSamples(metrics).map(samples => {
       const [{ labels, metricName }] = samples;
       const isQuantile = quantileLabel !== undefined && Object.hasOwn(labels ?? {}, quantileLabel);
-      const value = combine(samples, weights, isQuantile);
+      const value = combine(samples, isQuantile ? weights : undefined);
       return metricName === undefined ? { value, labels } : { value, labels, metricName };
     });
     const combined = { help, name, type, values, aggregator };
@@ -204,11 +197,12 @@ const total = combiner('sum');
 
 /**
  * @param {Sample[]} samples
- * @param {number[]} weights
+ * @param {Map<Sample, number>} weights a sample that has none, because its metric is not a summary in all
+ *   processes, counts as one observation
  */
 function weightedMean(samples, weights) {
-  if (weights.every(weight => weight === 0)) return samples[0].value;
-  return meanQuantile(samples.map(({ value }, i) => ({ value, weight: weights[i] })));
+  const weighted = samples.map(sample => ({ value: sample.value, weight: weights.get(sample) ?? 1 }));
+  return weighted.every(({ weight }) => weight === 0) ? samples[0].value : meanQuantile(weighted);
 }
 
 /**
@@ -218,7 +212,7 @@ function weightedMean(samples, weights) {
  */
 const aggregators = {
   sum: aggregatorOf(
-    (samples, weights, isQuantile) => (isQuantile ? weightedMean(samples, weights) : total(samples)),
+    (samples, weights) => (weights === undefined ? total(samples) : weightedMean(samples, weights)),
     nativeSum,
   ),
   first: aggregatorOf(combiner('first'), ([series]) => series),
