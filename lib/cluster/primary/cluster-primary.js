@@ -49,6 +49,7 @@ class ClusterPrimary {
   #roster;
   #requests;
   #messages;
+  /** @type {ScrapeRounds} */
   #rounds;
   #durations = scrapeDurations();
   /** @type {WorkerRecord | undefined} with `includePrimary` */
@@ -83,14 +84,14 @@ class ClusterPrimary {
       ready: () => this.#ready(),
       generation: () => this.supervisor.generation,
       connected: () => this.#connected(),
-      ask: (workerId, timeout) => this.#ask(workerId, timeout),
-      giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
+      ask: (record, timeout) => this.#requests.ask(record, timeout, this.#messages.fields),
+      giveUp: (records, waited) => this.#giveUp(records, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
       discard: file => this.supervisor.send('discard', file),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
-    this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
+    this.#requests = new WorkerRequests(record => this.#rounds.settle(record, false));
     this.#messages = new WorkerMessages({
       supervisor: this.supervisor,
       requests: this.#requests,
@@ -105,10 +106,10 @@ class ClusterPrimary {
         this.#messages.welcome(record);
         // A request or its answer may be lost with an earlier link.
         record.outstanding = 0;
-        this.#rounds.settle(record.worker.id, false, -Infinity);
+        this.#rounds.settle(record, false, -Infinity);
       },
       onMessage: (record, message) => this.#messages.receive(record, message),
-      onGone: workerId => this.#rounds.settle(workerId, false),
+      onGone: record => this.#rounds.settle(record, false),
       onRetired: record => this.supervisor.retire(record.worker.id, deathOf(record)),
     });
     this.#roster.open();
@@ -222,36 +223,19 @@ class ClusterPrimary {
     for (const record of this.#roster.all) if (isOnline(record.worker)) this.#messages.welcome(record);
   }
 
-  /** @param {number} workerId */
-  #recordOf(workerId) {
-    return workerId === this.#own?.worker.id ? this.#own : this.#roster.get(workerId);
-  }
-
-  /** @returns {number[]} ids of those that can be asked now */
+  /** @returns {WorkerRecord[]} those that can be asked now */
   #connected() {
     this.#threads?.receiveAll();
-    const workerIds = this.#roster.reachable().map(({ worker }) => worker.id);
-    if (this.#own !== undefined) workerIds.unshift(this.#own.worker.id);
-    return workerIds;
+    return [this.#own ?? [], this.#roster.reachable()].flat();
   }
 
   /**
-   * @param {number} workerId
-   * @param {number} timeout milliseconds
-   * @returns {number} milliseconds to wait for it; 0 for not at all
-   */
-  #ask(workerId, timeout) {
-    const record = this.#recordOf(workerId);
-    return record === undefined ? 0 : this.#requests.ask(record, timeout, this.#messages.fields);
-  }
-
-  /**
-   * @param {Iterable<number>} workerIds of those that have not answered in time
+   * @param {Iterable<WorkerRecord>} records of those that have not answered in time
    * @param {number} waited milliseconds
    */
-  #giveUp(workerIds, waited) {
+  #giveUp(records, waited) {
     this.#durations.collect.observe(waited / 1000);
-    for (const workerId of workerIds) this.#requests.timeOut(this.#recordOf(workerId));
+    for (const record of records) this.#requests.timeOut(record);
   }
 
   /** @returns {Error | undefined} why there are no numbers although there are workers */

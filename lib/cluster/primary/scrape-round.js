@@ -3,13 +3,14 @@
 // Runs on the primary's loop. One round: the callers that share it, and the workers that have not answered.
 
 /** @typedef {import('../wire/scrape-callers').ScrapeCaller} ScrapeCaller */
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
 class ScrapeRound {
   /** By performance.now(). */
   startedAt = performance.now();
   /** Whether any worker has answered. */
   isAnswered = false;
-  /** @type {Map<number, number>} when each worker that has not answered was asked, by its id */
+  /** @type {Map<WorkerRecord, number>} when each worker that has not answered was asked */
   waiting = new Map();
   #onProgress = () => {};
 
@@ -24,9 +25,9 @@ class ScrapeRound {
     return Math.max(Math.round(deadline - performance.now()), 1);
   }
 
-  /** @param {number} workerId of a worker that has answered, cannot answer, or is not waited for any more */
-  stopWaiting(workerId) {
-    if (this.waiting.delete(workerId)) this.#onProgress();
+  /** @param {WorkerRecord} worker that has answered, cannot answer, or is not waited for any more */
+  stopWaiting(worker) {
+    if (this.waiting.delete(worker)) this.#onProgress();
   }
 
   /** To be called when a caller has left. */

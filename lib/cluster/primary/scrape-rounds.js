@@ -35,6 +35,7 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
 /** @typedef {import('../wire/scrape-callers').BuiltPush} BuiltPush */
 /** @typedef {import('../../aggregator/aggregator').Format} Format */
 /** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
 /**
  * The cluster as rounds use it.
@@ -44,10 +45,10 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  *   is nothing to aggregate, and never was
  * @property {() => number} generation of the aggregator; one of another generation has none of the answers
  *   that this one has received
- * @property {() => number[]} connected ids of the workers that can be asked now
- * @property {(workerId: number, timeout: number) => number} ask asks a worker, unless that was done already,
- *   with a timeout in milliseconds; returns the milliseconds to wait for it, 0 for not at all
- * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp called in each round with the
+ * @property {() => WorkerRecord[]} connected the workers that can be asked now
+ * @property {(worker: WorkerRecord, timeout: number) => number} ask asks a worker, unless that was done
+ *   already, with a timeout in milliseconds; returns the milliseconds to wait for it, 0 for not at all
+ * @property {(workers: Iterable<WorkerRecord>, waited: number) => void} giveUp called in each round with the
  *   workers that have not answered, and how many milliseconds it has waited
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
  * @property {(file: string) => void} discard the file of a page that nobody waits for
@@ -95,18 +96,18 @@ class ScrapeRounds {
   }
 
   /**
-   * @param {number} workerId of a worker that has answered, or cannot answer any more
+   * @param {WorkerRecord} worker that has answered, or cannot answer any more
    * @param {boolean} answered
    * @param {number} [hooksBegan] by performance.now(): rounds that started later ask again, because what the
    *   `collect` hooks have set may be older than their callers
    */
-  settle(workerId, answered, hooksBegan = Infinity) {
+  settle(worker, answered, hooksBegan = Infinity) {
     for (const round of this.#rounds) {
       round.isAnswered ||= answered;
-      const askedAt = round.waiting.get(workerId);
+      const askedAt = round.waiting.get(worker);
       if (askedAt === undefined) continue;
-      if (askedAt > hooksBegan && round.callers.size > 0) this.#askOne(round, workerId);
-      else round.stopWaiting(workerId);
+      if (askedAt > hooksBegan && round.callers.size > 0) this.#askOne(round, worker);
+      else round.stopWaiting(worker);
     }
   }
 
@@ -158,8 +159,8 @@ class ScrapeRounds {
       for (const caller of round.callers) caller.resolve(undefined);
       return;
     }
-    /** @type {number[] | undefined} all the first time, and after the aggregator was replaced */
-    let ask;
+    /** @type {number[] | undefined} ids of the workers to ask; all the first time, and after a loss */
+    let again;
     for (let tries = 1; round.callers.size > 0; tries++) {
       const isLast = tries === MAX_TRIES;
       await cluster.ready();
@@ -167,7 +168,8 @@ class ScrapeRounds {
       // Otherwise some workers have answered to an aggregator that is gone, and the next one lacks their
       // numbers.
       const isCurrent = () => generation === cluster.generation();
-      const asked = this.#ask(round, ask ?? cluster.connected());
+      const workers = cluster.connected().filter(({ worker }) => again?.includes(worker.id) ?? true);
+      const asked = this.#ask(round, workers);
       await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
       await this.#wait(round);
       // The callers at this moment: there is one text for each of their formats.
@@ -184,35 +186,35 @@ class ScrapeRounds {
       }
       if (result) this.#discard(callers);
       if (isLast) throw timedOut();
-      ask = isLost ? undefined : result.again;
+      again = isLost ? undefined : result.again;
     }
   }
 
   /**
    * @param {ScrapeRound} round
-   * @param {number[]} workerIds
+   * @param {WorkerRecord[]} workers
    * @returns {Generator<void, void>}
    */
-  *#ask(round, workerIds) {
-    for (const workerId of workerIds) {
+  *#ask(round, workers) {
+    for (const worker of workers) {
       if (round.callers.size === 0) return;
-      this.#askOne(round, workerId);
+      this.#askOne(round, worker);
       yield;
     }
   }
 
   /**
    * @param {ScrapeRound} round
-   * @param {number} workerId
+   * @param {WorkerRecord} worker
    */
-  #askOne(round, workerId) {
+  #askOne(round, worker) {
     const { timeout } = round;
     const askedAt = performance.now();
-    const wait = this.#cluster.ask(workerId, timeout);
-    if (wait > 0) round.waiting.set(workerId, askedAt);
-    else round.stopWaiting(workerId);
+    const wait = this.#cluster.ask(worker, timeout);
+    if (wait > 0) round.waiting.set(worker, askedAt);
+    else round.stopWaiting(worker);
     // The callers' own timers keep the process alive.
-    if (wait > 0 && wait < timeout) unref(setTimeout(() => round.stopWaiting(workerId), wait));
+    if (wait > 0 && wait < timeout) unref(setTimeout(() => round.stopWaiting(worker), wait));
   }
 
   /**

@@ -29,7 +29,7 @@ class WorkerMessages {
    * @param {import('./worker-requests').WorkerRequests} options.requests
    * @param {import('./page-requests').PageRequests} options.pageRequests
    * @param {number | undefined} options.checkpointInterval
-   * @param {(workerId: number, isUsable: boolean, hooksBegan: number) => void} options.onAnswered see
+   * @param {(record: WorkerRecord, isUsable: boolean, hooksBegan: number) => void} options.onAnswered see
    *   ScrapeRounds.settle()
    */
   constructor({ supervisor, requests, pageRequests, checkpointInterval, onAnswered }) {
@@ -101,7 +101,7 @@ class WorkerMessages {
     if (record.error === undefined) record.answeredAt = now;
     // Whatever the worker reports, its hooks cannot have started before it was asked.
     const hooksBegan = Math.max(now - readHookMilliseconds(message), record.requestedAt);
-    this.#onAnswered(workerId, record.error === undefined, hooksBegan);
+    this.#onAnswered(record, record.error === undefined, hooksBegan);
   }
 
   /**

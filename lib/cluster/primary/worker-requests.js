@@ -29,7 +29,7 @@ class WorkerRequests {
   #now;
 
   /**
-   * @param {(workerId: number) => void} onUnreachable called when a request could not be sent
+   * @param {(record: WorkerRecord) => void} onUnreachable called when a request could not be sent
    * @param {() => number} [now] milliseconds
    */
   constructor(onUnreachable, now = () => performance.now()) {
@@ -64,10 +64,10 @@ class WorkerRequests {
   /**
    * Notes that a scrape has waited for the worker and timed out.
    *
-   * @param {WorkerRecord | undefined} record
+   * @param {WorkerRecord} record
    */
   timeOut(record) {
-    if (record === undefined || record.outstanding === 0) return;
+    if (record.outstanding === 0) return;
     record.timedOut = true;
     debug('worker %d does not answer in time', record.worker.id);
   }
@@ -102,7 +102,7 @@ class WorkerRequests {
       // The next scrape asks again.
       record.outstanding = 0;
       record.timedOut = true;
-      this.#onUnreachable(worker.id);
+      this.#onUnreachable(record);
     });
   }
 }

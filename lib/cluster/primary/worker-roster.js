@@ -13,7 +13,7 @@ const { replaceCurrent, leaveCurrent } = require('../../event-loop/current');
  * @property {() => void} onAdded a worker has appeared
  * @property {(record: WorkerRecord) => void} onOnline a worker can be reached
  * @property {(record: WorkerRecord, message: unknown) => void} onMessage
- * @property {(workerId: number) => void} onGone a worker has exited or disconnected: it may not answer any
+ * @property {(record: WorkerRecord) => void} onGone a worker has exited or disconnected: it may not answer any
  *   more
  * @property {(record: WorkerRecord) => void} onRetired a worker has exited and disconnected; it is no longer
  *   listed
@@ -62,14 +62,6 @@ class WorkerRoster {
   /** @returns {WorkerRecord[]} all workers that are not retired */
   get all() {
     return [...this.#records.values()];
-  }
-
-  /**
-   * @param {number} workerId
-   * @returns {WorkerRecord | undefined}
-   */
-  get(workerId) {
-    return this.#records.get(workerId);
   }
 
   /** Adds workers that were started without an event, by a test or a wrapped cluster module. */
@@ -122,7 +114,7 @@ class WorkerRoster {
     if (record === undefined) return;
     record[what] = true;
     record.wasKilled ||= wasKilled;
-    this.#events.onGone(worker.id);
+    this.#events.onGone(record);
     this.#retireIfGone(record);
   }
 

@@ -9,6 +9,9 @@ const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
 const TEXT = { format: 'text', gzip: false, selfMetrics: false };
 const OPEN_METRICS = { format: 'openmetrics', gzip: false, selfMetrics: false };
 
+/** A record of one. */
+const WORKER = { worker: { id: 1 } };
+
 let cluster;
 let rounds;
 let renders;
@@ -88,7 +91,7 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
 it('the file of a page is removed before the page is written again, or if the thread is lost each time', async () => {
   const events = [];
   cluster.discard = file => events.push(`${file} removed`);
-  cluster.connected = () => [1];
+  cluster.connected = () => [WORKER];
   let generation = 0;
   cluster.generation = () => generation;
   let attempt = () => {
@@ -118,9 +121,9 @@ it('an aggregator that was replaced while a round waited: workers are asked agai
   const asked = [];
   let generation = 0;
   cluster.generation = () => generation;
-  cluster.connected = () => [1];
-  cluster.ask = workerId => {
-    asked.push(workerId);
+  cluster.connected = () => [WORKER];
+  cluster.ask = worker => {
+    asked.push(worker);
     return 60_000;
   };
   const whenAsked = async times => {
@@ -129,9 +132,9 @@ it('an aggregator that was replaced while a round waited: workers are asked agai
   const caller = rounds.collect(TEXT, 60_000);
   await whenAsked(1);
   generation++;
-  rounds.settle(1, true);
+  rounds.settle(WORKER, true);
   await whenAsked(2);
-  rounds.settle(1, true);
+  rounds.settle(WORKER, true);
   await finishRender();
   assert.equal((await caller).toString(), 'text');
   assert.equal(renders.length, 1);
@@ -199,13 +202,13 @@ it('many workers are asked in several turns of the event loop', async () => {
   const MILLISECONDS = 0.1;
   const turns = new Set();
   let turn = 0;
-  cluster.connected = () => Array.from({ length: WORKERS }, (_, i) => i + 1);
+  cluster.connected = () => Array.from({ length: WORKERS }, (_, i) => ({ worker: { id: i + 1 } }));
   let asked = 0;
-  cluster.ask = workerId => {
+  cluster.ask = worker => {
     turns.add(turn);
     asked++;
     // It answers before the others are asked.
-    setImmediate(() => rounds.settle(workerId, true));
+    setImmediate(() => rounds.settle(worker, true));
     for (const end = performance.now() + MILLISECONDS; performance.now() < end;);
     return 60_000;
   };
@@ -223,7 +226,7 @@ it('many workers are asked in several turns of the event loop', async () => {
 it('a worker that has to be asked again because its collect hooks had begun before the round is asked by that round only, once', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const asked = [];
-  cluster.connected = () => [1];
+  cluster.connected = () => [WORKER];
   cluster.ask = () => {
     asked.push(performance.now());
     return 60_000;
@@ -234,11 +237,11 @@ it('a worker that has to be asked again because its collect hooks had begun befo
   const second = rounds.collect(TEXT, 60_000);
   t.mock.timers.tick(250);
   while (asked.length < 2) await turn();
-  rounds.settle(1, true, asked[0]);
+  rounds.settle(WORKER, true, asked[0]);
   assert.equal(asked.length, 3);
   await finishRender(0);
   await first;
-  rounds.settle(1, true, asked[2]);
+  rounds.settle(WORKER, true, asked[2]);
   await finishRender(1);
   await second;
   assert.deepEqual([asked.length, renders.length], [3, 2]);
@@ -247,7 +250,7 @@ it('a worker that has to be asked again because its collect hooks had begun befo
 it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let asked = 0;
-  cluster.connected = () => [1];
+  cluster.connected = () => [WORKER];
   cluster.ask = () => {
     asked++;
     return 300;

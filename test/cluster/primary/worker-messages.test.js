@@ -39,7 +39,7 @@ it('hooks of a worker began when it says, but not before it was asked: no round 
   const messages = new WorkerMessages({
     supervisor: { send() {} },
     requests,
-    onAnswered: (workerId, isUsable, hooksBegan) => began.push(hooksBegan),
+    onAnswered: (answered, isUsable, hooksBegan) => began.push(hooksBegan),
   });
   const sent = [];
   const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });

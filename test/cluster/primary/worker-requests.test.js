@@ -19,7 +19,7 @@ beforeEach(() => {
   sent = [];
   unreachable = [];
   requests = new WorkerRequests(
-    workerId => unreachable.push(workerId),
+    unreached => unreachable.push(unreached),
     () => now,
   );
   record = new WorkerRecord({ id: 7, send: message => sent.push(message) });
@@ -139,7 +139,7 @@ describe('a worker that does not answer', () => {
     it(`a worker that does not answer because ${what} is not waited for`, () => {
       record.worker.send = send;
       assert.equal(requests.ask(record, 5000, FIELDS), 0);
-      assert.deepEqual(unreachable, [7]);
+      assert.deepEqual(unreachable, [record]);
       assert.equal(record.timedOut, true);
       record.worker.send = message => sent.push(message);
       assert.equal(requests.ask(record, 5000, FIELDS), 5000, 'it is asked again');
