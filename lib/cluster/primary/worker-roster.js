@@ -13,8 +13,8 @@ const { replaceCurrent, leaveCurrent } = require('../../event-loop/current');
  * @property {() => void} onAdded a worker has appeared
  * @property {(record: WorkerRecord) => void} onOnline a worker can be reached
  * @property {(record: WorkerRecord, message: unknown) => void} onMessage
- * @property {(record: WorkerRecord) => void} onGone a worker has exited or disconnected: it may not answer any
- *   more
+ * @property {(record: WorkerRecord) => void} onGone a worker has exited or disconnected: it may not answer
+ *   any more
  * @property {(record: WorkerRecord) => void} onRetired a worker has exited and disconnected; it is no longer
  *   listed
  */
