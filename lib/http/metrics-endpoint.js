@@ -7,13 +7,13 @@ const { inspect } = require('node:util');
 const { unref } = require('../event-loop/timers');
 
 const { checkOptionNames } = require('../options/option-names');
-const { PAGES, CONTENT_TYPES, hasNativeHistograms } = require('../registry/metric-view');
+const { PAGES, REGISTRY_STATE, hasNativeHistograms } = require('../registry/metric-view');
 const { offeredTypes } = require('../registry/registry');
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
+const { pagesOf } = require('../registry/scrape');
 const { PROTOBUF, formatOf } = require('../exposition/formats');
 const { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING } = require('../exposition/page-bytes');
-const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -188,7 +188,7 @@ class MetricsEndpoint {
   #choose(accept, hasNative) {
     const registry = this.#registry;
     const own = hasNative ? [registry.contentType, PROTOBUF.contentType] : [registry.contentType];
-    const contentTypes = this.#contentTypes ?? registry[CONTENT_TYPES] ?? own;
+    const contentTypes = this.#contentTypes ?? registry[REGISTRY_STATE]?.contentTypes ?? own;
     const vary = contentTypes.length === 1 ? ['Accept-Encoding'] : ['Accept', 'Accept-Encoding'];
     return { chosen: chooseContentType(accept, contentTypes), vary };
   }
@@ -207,18 +207,6 @@ function responseOf(status, contentType, vary, body, { gzip = false } = {}) {
   const headers = { 'Content-Type': contentType, 'Content-Length': body.length };
   if (gzip) headers['Content-Encoding'] = 'gzip';
   return { status, headers, vary, body };
-}
-
-/**
- * @param {any} registry
- * @param {import('../exposition/page-format').PageFormat[]} formats
- * @returns {Promise<Buffer[]>}
- */
-async function pagesOf(registry, formats) {
-  const pages = registry[PAGES];
-  if (pages !== undefined) return pages(formats);
-  const page = Buffer.from(await registry.metrics());
-  return Promise.all(formats.map(({ gzip }) => (gzip ? compress(page) : page)));
 }
 
 /** @param {unknown} error */

@@ -9,7 +9,7 @@ const { adviseOnce } = require('../options/warnings');
 const { setOwn } = require('../series/label-form');
 const { codedError, invalidOption } = require('../options/coded-error');
 const { checkedMaxIdle } = require('../options/max-idle');
-const { MAX_IDLE_SECONDS } = require('../registry/metric-view');
+const { REGISTRY_STATE } = require('../registry/metric-view');
 
 /** The options of every metric. */
 const OPTIONS = new Set([
@@ -97,7 +97,7 @@ function maxSeriesOf({ maxSeries }) {
 function maxIdleOf({ maxIdleSeconds, registers }) {
   if (maxIdleSeconds != null) return checkedMaxIdle(maxIdleSeconds);
   const [registry] = registers;
-  return registry?.[MAX_IDLE_SECONDS] ?? 0;
+  return registry?.[REGISTRY_STATE]?.maxIdleSeconds ?? 0;
 }
 
 module.exports = { OPTIONS, applyOptions, checkArray, isNumeric, maxSeriesOf, maxIdleOf };

@@ -16,13 +16,8 @@ const DEFAULT_LABELS = Symbol.for('prom-client-cluster.default-labels.v1');
  */
 const PAGES = Symbol.for('prom-client-cluster.pages.v1');
 
-/** Property of a registry: the content types in which endpoints serve it. Undefined if none were set. */
-const CONTENT_TYPES = Symbol.for('prom-client-cluster.content-types.v1');
-
-/**
- * Property of a registry: the option `maxIdleSeconds` of metrics that have none; undefined if it was not set.
- */
-const MAX_IDLE_SECONDS = Symbol.for('prom-client-cluster.max-idle-seconds.v1');
+/** Property of a registry: its State, see registry.js. */
+const REGISTRY_STATE = Symbol.for('prom-client-cluster.registry-state.v1');
 
 /** Optional method of a metric: called by a registry that drops the metric. */
 const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
@@ -82,8 +77,7 @@ module.exports = {
   VIEW,
   DEFAULT_LABELS,
   PAGES,
-  CONTENT_TYPES,
-  MAX_IDLE_SECONDS,
+  REGISTRY_STATE,
   REMOVED,
   OBSERVER,
   MEASURED,

@@ -8,16 +8,8 @@ const {
   isSupported,
   contentTypesOf,
 } = require('../exposition/formats');
-const { compress } = require('../exposition/gzip');
-const { scrapeText, scrapePages, scrapeOne, joinFamilies } = require('./scrape');
-const {
-  DEFAULT_LABELS,
-  PAGES,
-  CONTENT_TYPES,
-  MAX_IDLE_SECONDS,
-  REMOVED,
-  OBSERVER,
-} = require('./metric-view');
+const { scrapeText, scrapePages, pagesOf, scrapeOne, joinFamilies } = require('./scrape');
+const { DEFAULT_LABELS, PAGES, REGISTRY_STATE: STATE, REMOVED, OBSERVER } = require('./metric-view');
 const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { isValidLabelName } = require('./names');
 const { withDefaultLabels } = require('./json-defaults');
@@ -41,12 +33,8 @@ const BYTES_OPTIONS = new Set(['gzip']);
  */
 
 /**
- * The property for a registry's state. It is not a private field, so a registry works behind a Proxy and as
- * the prototype of another object.
- */
-const STATE = Symbol('state');
-
-/**
+ * Not a private field, so a registry works behind a Proxy and as the prototype of another object.
+ *
  * @typedef {object} State
  * @property {Map<string, RegisteredMetric>} metrics by name
  * @property {Record<string, unknown>} defaultLabels
@@ -91,10 +79,8 @@ class Registry {
   async metricsBytes(options) {
     checkOptionNames('metricsBytes()', options, BYTES_OPTIONS);
     const { gzip = false } = options ?? {};
-    const pages = this[PAGES];
-    if (pages !== undefined) return (await pages([{ format: formatOf(this.contentType).name, gzip }]))[0];
-    const bytes = Buffer.from(await this.metrics());
-    return gzip ? compress(bytes) : bytes;
+    const [page] = await pagesOf(this, [{ format: formatOf(this.contentType).name, gzip }]);
+    return page;
   }
 
   /**
@@ -298,7 +284,7 @@ class Registry {
       throw invalidOption('Registers can only be merged if they have the same content type', Error);
     }
     const merged = new Registry(contentType);
-    const formats = new Set(registries.flatMap(registry => registry[CONTENT_TYPES] ?? []));
+    const formats = new Set(registries.flatMap(registry => stateOf(registry).contentTypes ?? []));
     if (formats.size > 0) stateOf(merged).contentTypes = [...formats];
     for (const registry of registries) {
       for (const metric of registry.getMetricsAsArray()) merged.registerMetric(metric);
@@ -358,16 +344,6 @@ class Registry {
   get [PAGES]() {
     if (this.metrics !== metrics || this.getMetricsAsString !== getMetricsAsString) return undefined;
     return formats => scrapePages([this], formats);
-  }
-
-  /** For endpoints. */
-  get [CONTENT_TYPES]() {
-    return stateOf(this).contentTypes;
-  }
-
-  /** For metrics that do not have this option. */
-  get [MAX_IDLE_SECONDS]() {
-    return stateOf(this).maxIdleSeconds;
   }
 
   /** For the snapshot writer of a cluster. */

@@ -8,14 +8,14 @@
 const { samplesOf } = require('../series/layouts');
 const { scrapeStarts, runHook } = require('../series/hook-recordings');
 const { renderBytes } = require('../exposition/text-bytes');
-const { selectFamilies, textKeyOf } = require('../exposition/page-format');
+const { selectFamilies } = require('../exposition/page-format');
 const { pageText } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
 const { TEXT, formatOf } = require('../exposition/formats');
-const { viewOf, DEFAULT_LABELS, FAMILY } = require('./metric-view');
+const { viewOf, DEFAULT_LABELS, FAMILY, PAGES } = require('./metric-view');
 const { withDefaultLabels } = require('./json-defaults');
 const { readableDefaults } = require('./readable-defaults');
 const { warnOfOtherClients } = require('./other-clients');
@@ -100,18 +100,25 @@ function joinFamilies(texts, { separator, ending }) {
  * @returns {Promise<Buffer[]>} for each format a page of all registries
  */
 async function scrapePages(registries, formats) {
-  const started = startAll(registries);
-  const texts = new Map(formats.map(format => [textKeyOf(format), format]));
-  const bodies = await writeInSlices(started, [...texts.values()]);
-  const pages = new Map(
-    Array.from(texts.keys(), (key, i) => [key, Buffer.from(bodies[i].buffer, 0, bodies[i].length)]),
-  );
+  const bodies = await writeInSlices(startAll(registries), formats);
   return Promise.all(
-    formats.map(format => {
-      const page = /** @type {Buffer} */ (pages.get(textKeyOf(format)));
-      return format.gzip ? compress(page) : page;
+    bodies.map(({ buffer, length }, i) => {
+      const page = Buffer.from(buffer, 0, length);
+      return formats[i].gzip ? compress(page) : page;
     }),
   );
+}
+
+/**
+ * @param {any} registry possibly of another copy of this package, or of the application
+ * @param {PageFormat[]} formats
+ * @returns {Promise<Buffer[]>} a page for each; all of the same text if the registry has a rendering of its own
+ */
+async function pagesOf(registry, formats) {
+  const pages = registry[PAGES];
+  if (pages !== undefined) return pages(formats);
+  const page = Buffer.from(await registry.metrics());
+  return Promise.all(formats.map(({ gzip }) => (gzip ? compress(page) : page)));
 }
 
 /**
@@ -334,4 +341,4 @@ function isThenable(value) {
   return typeof value?.then === 'function';
 }
 
-module.exports = { scrapeText, scrapePages, scrapeFamilies, scrapeOne, joinFamilies };
+module.exports = { scrapeText, scrapePages, pagesOf, scrapeFamilies, scrapeOne, joinFamilies };
