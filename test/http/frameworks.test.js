@@ -9,15 +9,7 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { gunzipSync } = require('node:zlib');
 const { fastify } = require('fastify');
-const {
-  AggregatorRegistry,
-  Counter,
-  Registry,
-  metricsHandler,
-  metricsResponse,
-  register,
-  startMetricsServer,
-} = require('../..');
+const { Counter, Registry, metricsHandler, metricsResponse, register, startMetricsServer } = require('../..');
 const { get: fetchBytes } = require('../fixtures/program');
 const fastifyMetrics = require('../../lib/http/fastify-plugin');
 
@@ -211,15 +203,6 @@ describe('startMetricsServer()', () => {
     const { headers, body } = await get(port, { path: '/m?name[]=c_total', host: address });
     assert.strictEqual(headers['content-type'], OPENMETRICS);
     assert.match(body.toString(), /^c_total 2$/m);
-  });
-
-  it('startMetricsServer() serves an AggregatorRegistry', async t => {
-    const registry = new AggregatorRegistry();
-    t.after(() => registry.close());
-    const server = await start(t, { registry, onError });
-    const { status, body } = await get(server.address().port);
-    assert.strictEqual(status, 200);
-    assert.strictEqual(body.toString(), await registry.clusterMetrics());
   });
 
   it('startMetricsServer() rejects if the port is taken, or an option is not valid', async t => {

@@ -212,22 +212,6 @@ describe('metric.removeMatching()', () => {
     assert.equal(plain.removeMatching({}), 1);
     assert.throws(() => plain.removeMatching({ tenant: 'a' }), /Added label/);
   });
-
-  it('metric.removeMatching() drops the right series while a large table is compacted', () => {
-    const metric = made(Counter, { labelNames });
-    for (let i = 0; i < 4096; i++) metric.inc({ tenant: `t${i % 64}`, path: `p${i}` });
-    let left = 4096;
-    for (let tenant = 0; tenant < 64; tenant++) {
-      assert.equal(metric.removeMatching({ tenant: `t${tenant}` }), 64);
-      left -= 64;
-      // New rows carry a compaction forward.
-      metric.inc({ tenant: 'new', path: `new${tenant}` });
-      if (tenant < 63) assert.equal(metric.value({ tenant: 't63', path: 'p63' }), 1);
-    }
-    assert.equal(left, 0);
-    assert.equal(metric.removeMatching({ tenant: 'new' }), 64);
-    assert.equal(metric.removeMatching({}), 0);
-  });
 });
 
 describe('counter.setTotal()', () => {
@@ -281,6 +265,8 @@ describe('counter.setTotal()', () => {
   });
 });
 
+const FACTOR = 'nativeHistogramBucketFactor';
+
 describe('registry.getOrCreate()', () => {
   const config = { name: 'm', help: 'h', labelNames: ['a'] };
 
@@ -298,6 +284,7 @@ describe('registry.getOrCreate()', () => {
   for (const [what, Type, first, second, text] of [
     ['labels', Counter, {}, { labelNames: ['b'] }, /labelNames \[ 'a' \], not \[ 'b' \]$/],
     ['buckets', Histogram, { buckets: [1, 2] }, { buckets: [1] }, /buckets \[ 1, 2 \], not \[ 1 \]$/],
+    ['factors', Histogram, { [FACTOR]: 1.1 }, {}, /BucketFactor 1\.1, not undefined$/],
     ['percentiles', Summary, { percentiles: [0.5] }, { percentiles: [0.9] }, /\[ 0\.5 \], not \[ 0\.9 \]$/],
   ]) {
     it(`registry.getOrCreate() says what differs: ${what}`, () => {

@@ -9,8 +9,7 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const client = require('../..');
 const { Counter, Gauge, Histogram, Summary, Registry } = client;
-const { viewOf } = require('../../lib/registry/metric-view');
-const { METRIC_TYPES, METRIC_CLASSES } = require('../fixtures/metric-types');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 const { MovedClock } = require('../fixtures/idle-clock');
 const { makeWorker } = require('../fixtures/unit-scrape');
 
@@ -249,79 +248,6 @@ describe('maxIdleSeconds: what begins again', () => {
     await clock.move(LATEST);
     assert.deepEqual(seriesOf(metric), []);
   });
-});
-
-describe('maxIdleSeconds: while the memory of expired series is freed', () => {
-  const cases = METRIC_TYPES.flatMap(type => [true, false].map(areRemoved => ({ type, areRemoved })));
-  for (const { type, areRemoved } of cases) {
-    const what = areRemoved ? 'used, removed and born' : 'used';
-    it(`series of a ${type.name} are ${what}, and keep what they have`, async t => {
-      const clock = new MovedClock(t);
-      const enableExemplars = /counter|histogram/.test(type.name);
-      /** Two with the same calls; the second has no series that could expire. */
-      const [metric, twin] = [{ maxIdleSeconds: IDLE }, {}].map(options =>
-        type.make({
-          name: 'm',
-          help: 'h',
-          labelNames: ['a'],
-          enableExemplars,
-          registers: [OPENMETRICS()],
-          ...options,
-        }),
-      );
-      const kept = new Map();
-      const record = (a, value, isChild) => {
-        for (const each of [metric, twin]) {
-          if (!kept.has(`${a}`)) kept.set(`${a}`, new Map());
-          const children = kept.get(`${a}`);
-          if (!children.has(each)) children.set(each, each.labels({ a }));
-          const child = children.get(each);
-          if (isChild) (child.inc ?? child.observe)(value);
-          else if (enableExemplars)
-            type.record(each, { labels: { a }, value, exemplarLabels: { id: `${a}-${value}` } });
-          else type.record(each, { a }, value);
-        }
-      };
-      for (let a = 0; a < 3000; a++) record(a, 1, a % 2 === 0);
-      await clock.move(IDLE / 2);
-      for (let a = 0; a < 3000; a += 7) record(a, 7, a % 2 === 0);
-      const { table } = viewOf(metric);
-      const { epoch } = table;
-      // Two steps are a slice.
-      let now = 0;
-      t.mock.method(performance, 'now', () => (now += 0.3));
-      const sweep = clock.move(LATEST - IDLE / 2);
-      for (let a = 0; a < 3000; a++) if (a % 7 > 0) twin.remove({ a });
-      let rounds = 0;
-      for (; table.epoch === epoch; rounds++) {
-        for (let i = 0; i < 20; i++) {
-          const a = ((rounds * 20 + i) * 611) % 3000;
-          if (a % 7 === 0) record(a, 1 + (i % 5), rounds % 3 > 0);
-        }
-        // That of a child which is bound is copied while the child is used.
-        record(2996, 1, true);
-        if (areRemoved) {
-          record(`new-${rounds}`, 3, rounds % 2 === 0);
-          for (const each of [metric, twin]) {
-            if (rounds % 4 === 1) each.remove({ a: `new-${rounds - 1}` });
-            if (rounds % 5 === 1) each.remove({ a: 7 * rounds });
-            if (rounds % 2 === 0) each.remove({ a: 2989 });
-            if (rounds === 30 && type.name === 'summary') each.reset();
-          }
-          if (rounds % 10 === 2) record(7 * (rounds - 1), 2, true);
-          if (rounds % 2 === 1) record(2989, 2, false);
-        }
-        await new Promise(setImmediate);
-      }
-      await sweep;
-      assert.ok(rounds > 40 && metric.expiredCount === 3000 - 429 && table.rowCount < 1000, `${rounds}`);
-      const linesOf = async each => (await each.registers[0].metrics()).split('\n').sort();
-      const shown = async each => (await linesOf(each)).map(line => line.replace(/ \d{10}(\.\d+)?$/, ''));
-      assert.deepEqual(await shown(metric), await shown(twin));
-      for (let a = 0; a < 3000; a += 3) record(a, 2, true);
-      assert.deepEqual(await shown(metric), await shown(twin));
-    });
-  }
 });
 
 describe('maxIdleSeconds: what never leaves', () => {

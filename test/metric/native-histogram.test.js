@@ -288,15 +288,3 @@ it('quantile() has an answer for each number, and refuses other labels and class
     message: /nativeHistogramBucketFactor/,
   });
 });
-
-it('getOrCreate() tells a native histogram from a classic one, and from one with another factor', () => {
-  const registry = new Registry();
-  const options = { name: 'm', help: 'h', [FACTOR]: 1.1 };
-  const histogram = registry.getOrCreate(Histogram, options);
-  assert.equal(registry.getOrCreate(Histogram, options), histogram);
-  for (const factor of [2, undefined])
-    assert.throws(
-      () => registry.getOrCreate(Histogram, { ...options, [FACTOR]: factor }),
-      /BucketFactor 1.1/,
-    );
-});
