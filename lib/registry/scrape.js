@@ -112,7 +112,7 @@ async function scrapePages(registries, formats) {
 /**
  * @param {any} registry possibly of another copy of this package, or of the application
  * @param {PageFormat[]} formats
- * @returns {Promise<Buffer[]>} a page for each; all of the same text if the registry has a rendering of its own
+ * @returns {Promise<Buffer[]>} a page for each; of the same text if the registry has a rendering of its own
  */
 async function pagesOf(registry, formats) {
   const pages = registry[PAGES];
