@@ -71,7 +71,7 @@ class Election {
 
   /** Joins the group. Never throws. */
   join() {
-    unref(setInterval(() => this.#check(), CHECK_MILLISECONDS));
+    unref(setInterval(() => void this.#follow(), CHECK_MILLISECONDS));
     const freshen = () => this.#directory.freshen(this.id, this.leader?.generation);
     unref(setInterval(freshen, FRESHEN_MILLISECONDS));
     void this.#follow();
@@ -110,7 +110,11 @@ class Election {
     throw unavailable(`The group's metrics cannot be collected: ${this.failure}`, NO_LINK, 'NO_AGGREGATOR');
   }
 
-  /** Finds the leader and links to it, or becomes it, however long that takes. */
+  /**
+   * Finds the leader and links to it, or becomes it, however long that takes. Also notices that another
+   * process has taken over, or that the directory or the socket was removed: without its socket, this process
+   * would be taken for dead.
+   */
   async #follow() {
     if (this.#isSearching) return;
     this.#isSearching = true;
@@ -210,7 +214,7 @@ class Election {
     }
     // The connection is a notice that another process leads, or a probe whether this process lives.
     socket.destroy();
-    this.#check();
+    void this.#follow();
   }
 
   /**
@@ -264,21 +268,6 @@ class Election {
         void this.#follow();
       },
     });
-  }
-
-  /** Notices that another process has taken over, or that the directory or the socket was removed. */
-  #check() {
-    try {
-      if (!this.leader?.isCurrent() && this.#link !== undefined) {
-        const [newest] = this.#directory.generations();
-        if (newest > this.#link.generation) this.#link.close();
-      }
-      if (this.#isSearching || this.#directory.hasSocket(this.id)) return;
-      // Without its socket, this process would be taken for dead.
-      void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
-    } catch (error) {
-      debug('the directory cannot be read: %s', error);
-    }
   }
 }
 

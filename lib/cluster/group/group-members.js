@@ -60,12 +60,11 @@ class Member {
 }
 
 class GroupMembers extends EventEmitter {
-  #isAlive;
-  #onDead;
+  #directory;
   #onJoined;
   #isCurrent;
-  /** @type {Set<SocketLink>} connected, not introduced yet */
-  #strangers = new Set();
+  /** @type {Set<SocketLink>} */
+  #links = new Set();
   /** @type {NodeJS.Timeout | undefined} while a member has no link */
   #probeTimer = undefined;
   #isClosed = false;
@@ -74,17 +73,15 @@ class GroupMembers extends EventEmitter {
    * @param {object} options
    * @param {number[]} options.ids of processes that have snapshot files
    * @param {number} [options.unresponsive] id of a process that does not answer; no scrape waits for it
-   * @param {(id: number) => Promise<boolean>} options.isAlive
-   * @param {(id: number) => void} options.onDead
+   * @param {Pick<import('./group-directory').GroupDirectory, 'isAlive' | 'removeSocket'>} options.directory
    * @param {() => void} options.onJoined called when there is another member
    * @param {() => boolean} options.isCurrent whether this process still leads; if not, it closes the links
    */
-  constructor({ ids, unresponsive, isAlive, onDead, onJoined, isCurrent }) {
+  constructor({ ids, unresponsive, directory, onJoined, isCurrent }) {
     super();
-    this.#onDead = onDead;
+    this.#directory = directory;
     this.#onJoined = onJoined;
     this.#isCurrent = isCurrent;
-    this.#isAlive = isAlive;
     /** @type {Record<number, Member>} by id */
     this.workers = {};
     for (const id of ids) this.workers[id] = new Member(id, isCurrent);
@@ -120,13 +117,13 @@ class GroupMembers extends EventEmitter {
         else this.receive(member, message);
       },
       onEnd: () => {
-        this.#strangers.delete(link);
+        this.#links.delete(link);
         if (member?.link !== link) return;
         member.link = undefined;
         if (!this.#isClosed) void this.#probe(member);
       },
     });
-    this.#strangers.add(link);
+    this.#links.add(link);
   }
 
   /**
@@ -135,7 +132,6 @@ class GroupMembers extends EventEmitter {
    * @returns {Member | undefined}
    */
   #introduce(link, message) {
-    this.#strangers.delete(link);
     const { type, id } = hasType(message) ? /** @type {any} */ (message) : {};
     if (type === HELLO && isId(id)) return this.join(id, link);
     link.close();
@@ -191,7 +187,7 @@ class GroupMembers extends EventEmitter {
    * @param {Member} member
    */
   async #probe(member) {
-    const isAlive = await this.#isAlive(member.id);
+    const isAlive = await this.#directory.isAlive(member.id);
     if (this.#isClosed || member.link !== undefined || member.isGone) return;
     if (isAlive) {
       this.#probeLater();
@@ -200,7 +196,7 @@ class GroupMembers extends EventEmitter {
     debug('member %d is dead', member.id);
     member.isGone = true;
     delete this.workers[member.id];
-    this.#onDead(member.id);
+    this.#directory.removeSocket(member.id);
     this.emit('disconnect', member);
   }
 
@@ -208,7 +204,7 @@ class GroupMembers extends EventEmitter {
   close() {
     this.#isClosed = true;
     clearTimeout(this.#probeTimer);
-    for (const link of [...this.#strangers, ...this.#all.map(({ link }) => link)]) link?.close();
+    for (const link of this.#links) link.close();
   }
 }
 

@@ -6,12 +6,10 @@
 const { GroupDirectory } = require('./group-directory');
 const { Election } = require('./election');
 const { REQUEST, WELCOME } = require('../wire/messages');
-const { listenToExit } = require('../worker/worker-hook');
+const { exitListeners } = require('../worker/worker-hook');
 const { WorkerResponder } = require('../worker/worker-responder');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
-
-const OWN_EXIT_LISTENERS = 2;
 
 const IS_REPLACED = 'Another process took over the group while the metrics were collected.';
 
@@ -28,13 +26,10 @@ class Group {
   #responder = undefined;
   /** Whether the options are those of the program. */
   #isConfigured = false;
-  #exit = {
-    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#responder?.writeLast(),
-    onExit: () => {
-      this.#responder?.writeLast();
-      this.#election.leave();
-    },
-  };
+  #listenToExit = exitListeners(
+    () => this.#responder?.writeLast(),
+    () => this.#election.leave(),
+  );
 
   /**
    * @param {string} directory absolute path
@@ -53,7 +48,7 @@ class Group {
 
   /** Joins the group. Never throws. */
   join() {
-    listenToExit(this.#exit);
+    this.#listenToExit();
     this.#election.join();
   }
 
@@ -62,7 +57,7 @@ class Group {
     if (message.type !== REQUEST && message.type !== WELCOME) return;
     this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
     this.#responder.receive(message);
-    listenToExit(this.#exit);
+    this.#listenToExit();
   }
 
   /** @returns {import('../links/ipc').Link} to the leader, whichever process that is */

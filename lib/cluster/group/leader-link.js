@@ -11,11 +11,10 @@ const { debug } = require('../../options/debug-log');
 
 // While this process waits for the leader, it checks at this interval whether the leader has sent anything,
 // and sends a ping if so. If four checks in a row (2 seconds) find nothing, the leader is stopped or its
-// event loop is blocked: another process takes over. Before the last check, messages that have arrived are
-// read, because this process itself may have been stopped.
+// event loop is blocked: another process takes over. If this process itself was stopped, that is one check,
+// and messages that have arrived are read before the next.
 const LOOK_MILLISECONDS = 500;
 const MAX_MISSED_LOOKS = 4;
-const LAST_CHANCE_MILLISECONDS = 100;
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
@@ -38,7 +37,7 @@ class LeaderLink {
   #missedLooks = 0;
   /** How many callers wait for the leader. */
   #waiting = 0;
-  /** @type {NodeJS.Timeout | undefined} until the next look */
+  /** @type {NodeJS.Timeout | undefined} while there are callers */
   #timer = undefined;
   /** @type {(value?: unknown) => void} */
   #onWelcome = () => {};
@@ -136,18 +135,13 @@ class LeaderLink {
       // The leader's HELLO answers ours, and the first ping is sent at the first check.
       this.#isHeard = this.#isWelcome;
       this.#missedLooks = 0;
-      this.#lookLater();
+      this.#timer = unref(setInterval(() => this.#look(), LOOK_MILLISECONDS));
     }
     try {
       return await promise;
     } finally {
-      if (--this.#waiting === 0) clearTimeout(this.#timer);
+      if (--this.#waiting === 0) clearInterval(this.#timer);
     }
-  }
-
-  #lookLater() {
-    const wait = this.#missedLooks < MAX_MISSED_LOOKS ? LOOK_MILLISECONDS : LAST_CHANCE_MILLISECONDS;
-    this.#timer = unref(setTimeout(() => this.#look(), wait));
   }
 
   #look() {
@@ -155,13 +149,11 @@ class LeaderLink {
       this.#isHeard = false;
       this.#missedLooks = 0;
       this.send({ type: PING });
-    } else if (++this.#missedLooks > MAX_MISSED_LOOKS) {
+    } else if (++this.#missedLooks === MAX_MISSED_LOOKS) {
       debug('generation %d does not answer', this.generation);
       this.#events.onUnresponsive();
       this.close();
-      return;
     }
-    this.#lookLater();
   }
 }
 

@@ -57,6 +57,8 @@ class Leader {
    */
   static async elect(options) {
     const { directory, generation, id } = options;
+    // Loaded first: a process that cannot load it, because it has no free descriptors, does not lead.
+    require('../primary/cluster-primary');
     if (!directory.claim(generation, id)) return undefined;
     debug('process %d aggregates, generation %d', process.pid, generation);
     const ids = directory.idsBefore(generation);
@@ -85,14 +87,9 @@ class Leader {
     this.#members = new GroupMembers({
       ids,
       unresponsive,
-      isAlive: async member => member === id || directory.isAlive(member),
-      onDead: member => directory.removeSocket(member),
+      directory,
       onJoined: () => this.#aggregateIfShared(),
-      isCurrent: () => {
-        const isCurrent = this.isCurrent();
-        if (isCurrent) this.#aggregateIfShared();
-        return isCurrent;
-      },
+      isCurrent: () => this.isCurrent(),
     });
     this.#own = this.#members.join(id, {
       isConnected: true,
@@ -174,13 +171,7 @@ class Leader {
 
   /** A process that is alone starts no aggregator. */
   #aggregateIfShared() {
-    try {
-      if (this.#isShared) this.aggregate();
-    } catch (error) {
-      // A file of this package could not be loaded, because the process has no free descriptors, for example.
-      // The next message tries again.
-      debug('the aggregator cannot be started: %s', error);
-    }
+    if (this.#isShared) this.aggregate();
   }
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary} */

@@ -18,8 +18,6 @@ const { debug } = require('../../options/debug-log');
  *   `onSent` is called when it was sent, or cannot be
  * @property {() => string | undefined} [directory] where the directory of snapshot files is now. Only in a
  *   group, where another process may have taken over and moved it
- * @property {() => boolean} [hasEnded] whether the other side has ended, so nobody will read what this member
- *   leaves. Absent in a group, where the next leader reads it
  */
 
 /**
@@ -27,10 +25,7 @@ const { debug } = require('../../options/debug-log');
  * @returns {Link}
  */
 function linkToPrimary(workerId) {
-  const pid = process.ppid;
-  const hasEnded = () => process.ppid !== pid;
-  const isConnected = () => Boolean(process.connected);
-  return { id: workerId, isConnected, send, hasEnded };
+  return { id: workerId, isConnected: () => Boolean(process.connected), send };
 }
 
 /**

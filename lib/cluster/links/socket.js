@@ -3,6 +3,7 @@
 // Runs in every process of a group, on its event loop. A link over a socket: each message is a line of JSON.
 // The length of a line is limited: a link that exceeds the limit is closed.
 
+const { once } = require('node:events');
 const net = require('node:net');
 const { debug } = require('../../options/debug-log');
 
@@ -107,16 +108,10 @@ class SocketLink {
  * @param {string} place of a socket
  * @returns {Promise<net.Socket>}
  */
-function connect(place) {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(place);
-    socket.unref();
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.removeListener('error', reject);
-      resolve(socket);
-    });
-  });
+async function connect(place) {
+  const socket = net.connect(place).unref();
+  await once(socket, 'connect');
+  return socket;
 }
 
 /**
@@ -124,18 +119,13 @@ function connect(place) {
  * @param {(socket: net.Socket) => void} onConnection
  * @returns {Promise<net.Server>}
  */
-function listen(place, onConnection) {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer(onConnection);
-    server.unref();
-    server.once('error', reject);
-    // Exclusive, because in a cluster worker the primary would listen instead.
-    server.listen({ path: place, exclusive: true }, () => {
-      server.removeListener('error', reject);
-      server.on('error', error => debug('a socket failed: %s', error));
-      resolve(server);
-    });
-  });
+async function listen(place, onConnection) {
+  const server = net.createServer(onConnection).unref();
+  // Exclusive, because in a cluster worker the primary would listen instead.
+  server.listen({ path: place, exclusive: true });
+  await once(server, 'listening');
+  server.on('error', error => debug('a socket failed: %s', error));
+  return server;
 }
 
 module.exports = { SocketLink, connect, listen };

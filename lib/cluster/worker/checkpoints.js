@@ -100,8 +100,7 @@ class Checkpoints {
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
   writeLast() {
-    // A killed primary leaves its directory: the columns with all label sets would be most of it.
-    if (!this.isWanted || this.#link.hasEnded?.()) return;
+    if (!this.isWanted) return;
     try {
       if (this.#files.directory === '') throw new Error(NO_DIRECTORY);
       this.#files.replaceLast();

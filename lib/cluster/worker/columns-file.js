@@ -23,10 +23,8 @@ class ColumnsFile {
   #descriptor = undefined;
   /** Whether there is a file that is not finished. */
   #isUnfinished = false;
-  /**
-   * @type {Uint8Array[]} the chunks written so far: a preliminary header, then blocks
-   */
-  #ahead = [];
+  /** How many chunks are written so far: a preliminary header, then blocks. */
+  #ahead = 0;
   /** File position of the next chunk. */
   #position = 0;
   /** @type {unknown} the error that stopped writing */
@@ -51,11 +49,7 @@ class ColumnsFile {
    * throws the error.
    */
   open() {
-    try {
-      this.#open();
-    } catch (error) {
-      this.discard(error);
-    }
+    this.#attempt(() => void this.#open());
   }
 
   /**
@@ -64,15 +58,12 @@ class ColumnsFile {
    * @param {BlocksAhead} blocks
    */
   writeAhead({ completeChunks }) {
-    if (this.#failure !== undefined) return;
-    try {
+    this.#attempt(() => {
       this.#writeLog(AHEAD_BYTES);
       if (completeChunks.length === 0) return;
-      if (this.#ahead.length === 0) this.#append([incompleteHeader()]);
-      this.#append(completeChunks.slice(this.#ahead.length - 1));
-    } catch (error) {
-      this.discard(error);
-    }
+      if (this.#ahead === 0) this.#append([incompleteHeader()]);
+      this.#append(completeChunks.slice(this.#ahead - 1));
+    });
   }
 
   /**
@@ -82,17 +73,24 @@ class ColumnsFile {
    * @throws {Error} of the file system, after removing the file
    */
   finish({ chunks }) {
-    if (this.#failure !== undefined) throw this.#failure;
-    try {
+    this.#attempt(() => {
       this.#writeLog();
-      const isAhead = this.#ahead.length > 0;
-      this.#append(chunks.slice(this.#ahead.length));
+      const isAhead = this.#ahead > 0;
+      this.#append(chunks.slice(this.#ahead));
       if (isAhead) writeAll(this.#open(), [chunks[0]], 0);
       this.#close();
       this.#isUnfinished = false;
+    });
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** @param {() => void} write not called after an error */
+  #attempt(write) {
+    if (this.#failure !== undefined) return;
+    try {
+      write();
     } catch (error) {
       this.discard(error);
-      throw error;
     }
   }
 
@@ -104,7 +102,6 @@ class ColumnsFile {
    */
   discard(reason = new Error('the columns were discarded')) {
     this.#failure ??= reason;
-    this.#ahead = [];
     if (!this.#isUnfinished) return;
     this.#isUnfinished = false;
     try {
@@ -123,7 +120,7 @@ class ColumnsFile {
   #append(chunks) {
     if (chunks.length === 0) return;
     this.#position += writeAll(this.#open(), chunks, this.#position);
-    this.#ahead.push(...chunks);
+    this.#ahead += chunks.length;
   }
 
   #open() {

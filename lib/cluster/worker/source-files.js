@@ -26,8 +26,6 @@ class SourceFiles {
   #oldLogs = [];
   /** Names of the last columns of a request, and of the last ones that nobody has asked for. '' for none. */
   #last = { asked: '', unasked: '' };
-  /** @type {ColumnsFile | undefined} being written, although nobody has asked for it */
-  #unfinished = undefined;
 
   /**
    * @param {import('../../source/source').Source} source
@@ -86,7 +84,7 @@ class SourceFiles {
    * @throws {Error} if writing fails; nothing is left of the new file then
    */
   async replace(hookTime, timed) {
-    const file = (this.#unfinished = this.start(0));
+    const file = this.start(0);
     try {
       await this.#source.prepare(hookTime, {
         onProgress: blocks => file.writeAhead(blocks),
@@ -97,18 +95,17 @@ class SourceFiles {
           }),
       });
     } finally {
-      this.#unfinished = undefined;
       file.discard();
     }
   }
 
   /**
-   * The same for the last columns, synchronously, in the process's 'exit' handler.
+   * The same for the last columns, synchronously, in the process's 'exit' handler. Columns that were being
+   * written stay incomplete: their reader refuses them because of their length.
    *
    * @throws {Error} if writing fails
    */
   replaceLast() {
-    this.#unfinished?.discard();
     try {
       this.#writeLast();
     } catch (error) {

@@ -17,9 +17,6 @@ const OWN_EXIT_LISTENERS = 2;
  *
  * @typedef {object} SharedWorker
  * @property {(message: any) => void} onMessage
- * @property {() => void} onExit the last 'exit' listener, so what other listeners record is included
- * @property {() => void} onExitFirst the first 'exit' listener, because another one may call process.exit(),
- *   which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
  * @property {(interval: number) => void} requestCheckpoints
  * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} page
@@ -44,6 +41,7 @@ function hookIntoWorker(registries) {
   let checkpointInterval;
   /** @type {import('./cluster-pages').ClusterPages | undefined} */
   let pages;
+  const listenToExit = exitListeners(() => responder?.writeLast());
   const linkToPrimary = () => require('../links/ipc').linkToPrimary(/** @type {any} */ (cluster).worker.id);
   const clusterPages = () => (pages ??= new (require('./cluster-pages').ClusterPages)(linkToPrimary()));
   const receive = (/** @type {any} */ message) => {
@@ -55,7 +53,7 @@ function hookIntoWorker(registries) {
       responder = new WorkerResponder(linkToPrimary(), registries);
       if (checkpointInterval !== undefined) responder.keepInterval(checkpointInterval);
     }
-    listenToExit(state);
+    listenToExit();
     responder.receive(message);
   };
   const state = (ownProcessState().worker = {
@@ -69,8 +67,6 @@ function hookIntoWorker(registries) {
         debug('a message of the primary failed: %s', error);
       }
     },
-    onExit: () => responder?.writeLast(),
-    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeLast(),
     handOver: async timeout => responder?.handOver(timeout),
     requestCheckpoints(interval) {
       // The first one applies, as with the other options.
@@ -80,20 +76,30 @@ function hookIntoWorker(registries) {
     page: (format, timeout) => clusterPages().page(format, timeout),
   });
   process.on('message', state.onMessage);
-  listenToExit(state);
+  listenToExit();
   return true;
 }
 
 /**
- * Makes ours the first and the last 'exit' listener, whatever the application has added.
+ * The last 'exit' listener writes the numbers, so what other listeners record is included. So does the first
+ * one, if there are others: one of them may call process.exit(), which ends the process.
  *
- * @param {Pick<SharedWorker, 'onExit' | 'onExitFirst'>} state
+ * @param {() => void} writeLast
+ * @param {() => void} [onEnd] called by the last listener, after that
+ * @returns {() => void} makes them the first and the last listener, whatever the application has added
  */
-function listenToExit({ onExit, onExitFirst }) {
-  process.removeListener('exit', onExit);
-  process.removeListener('exit', onExitFirst);
-  process.on('exit', onExit);
-  process.prependListener('exit', onExitFirst);
+function exitListeners(writeLast, onEnd) {
+  const onExitFirst = () => void (process.listenerCount('exit') > OWN_EXIT_LISTENERS && writeLast());
+  const onExit = () => {
+    writeLast();
+    onEnd?.();
+  };
+  return () => {
+    process.removeListener('exit', onExit);
+    process.removeListener('exit', onExitFirst);
+    process.on('exit', onExit);
+    process.prependListener('exit', onExitFirst);
+  };
 }
 
 /**
@@ -148,4 +154,4 @@ async function clusterPage(format, timeout) {
   return worker.page(format, timeout);
 }
 
-module.exports = { hookIntoWorker, listenToExit, handOver, requestCheckpoints, clusterPage };
+module.exports = { hookIntoWorker, exitListeners, handOver, requestCheckpoints, clusterPage };

@@ -8,7 +8,6 @@ const { describe, it, after, beforeEach, afterEach } = require('node:test');
 
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { pathOfGroup, newId, leaderName } = require('../../../lib/cluster/group/group-names.js');
-const { listen } = require('../../../lib/cluster/links/socket.js');
 const { leaveSocket } = require('../../fixtures/dead-socket.js');
 
 const SPOOL = `prom-client-cluster-${'0'.repeat(24)}`;
@@ -182,21 +181,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(names.sort(), ['g3', `g3/${leaderName({ id: C, pid })}`]);
   });
 
-  it('the next leader takes over on a full disk, too', t => {
-    directory.claim(1, A);
-    addSpool(1);
-    const write = fs.writeSync;
-    t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
-      // There is space where something has been written before.
-      if (fs.fstatSync(descriptor).size > 0) return write(descriptor, ...more);
-      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-    });
-    assert.equal(directory.claim(2, B), true);
-    assert.deepEqual(directory.newest(), { generation: 2, leader: { id: B, pid } });
-    const moved = directory.succeed(2, true);
-    assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
-  });
-
   it('says who leads and how many members there are, in names alone', async () => {
     const unknown = { directory: directory.path, generation: 0, members: 0, leader: undefined };
     assert.deepEqual(directory.facts(), unknown);
@@ -216,26 +200,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     }
     fs.rmSync(directory.path, { recursive: true });
     assert.deepEqual(directory.facts(), unknown);
-  });
-
-  it('whether a process lives is shown by its socket', async () => {
-    assert.equal(await directory.isAlive(A), false);
-    const server = await listen(directory.socketOf(A), socket => socket.destroy());
-    assert.equal(await directory.isAlive(A), true);
-    server.close();
-    // The socket of a dead process stays.
-    await leaveSocket(directory.socketOf(A));
-    assert.equal(await directory.isAlive(A), false);
-  });
-
-  it('a socket that cannot be removed stays', async t => {
-    await leaveSocket(directory.socketOf(A));
-    const failing = t.mock.method(fs, 'rmSync', () => {
-      throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
-    });
-    directory.removeSocket(A);
-    failing.mock.restore();
-    assert.equal(directory.hasSocket(A), true);
   });
 
   it('the last process that leaves removes it', async () => {
@@ -276,15 +240,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(fs.existsSync(directory.path), false);
   });
 
-  it('leaves what is not its own', async () => {
-    await leaveSocket(directory.socketOf(A));
-    fs.writeFileSync(path.join(directory.path, 'notes.txt'), '');
-    directory.claim(1, A);
-    directory.leave(A);
-    assert.deepEqual(fs.readdirSync(directory.path), ['notes.txt']);
-  });
-
-  it('removes nothing of a program whose directory it is, whatever the names: not in an election, and not at the end', async () => {
+  it('leaves what is not its own, whatever the names: not in an election, and not at the end', async () => {
     const outside = path.join(place, 'outside');
     const files = {
       // A cache with hashes or numbers for names, and its shards.
@@ -301,7 +257,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
       fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
       fs.writeFileSync(path.join(place, name), content);
     }
-    fs.symlinkSync(outside, path.join(directory.path, 'g6'));
+    for (const link of ['g6', `g1/${SPOOL}`]) fs.symlinkSync(outside, path.join(directory.path, link));
     const names = () => fs.readdirSync(place, { recursive: true }).sort();
     const before = names();
 
@@ -316,16 +272,6 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(names(), before);
     for (const [name, content] of Object.entries(files))
       assert.equal(fs.readFileSync(path.join(place, name), 'utf8'), content, name);
-  });
-
-  it('has a next generation after any that somebody has put there', () => {
-    fs.mkdirSync(path.join(directory.path, 'g999999999'));
-    assert.deepEqual(directory.newest(), { generation: 999_999_999, leader: undefined });
-    assert.equal(directory.claim(1_000_000_000, A), true);
-    directory.succeed(1_000_000_000, false);
-    assert.deepEqual(directory.newest(), { generation: 1_000_000_000, leader: { id: A, pid } });
-    directory.leave(A);
-    assert.equal(fs.existsSync(directory.path), false);
   });
 
   it('has room for 4 thousand million ids, which follow the time', () => {

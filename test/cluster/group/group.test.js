@@ -117,17 +117,6 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     await until(() => isLinked(group), 'it has joined');
   });
 
-  it('that cannot aggregate fails scrapes at their timeout', async t => {
-    const place = makePlace(t);
-    failCandidates(t);
-    const group = new Group(path.join(place, 'd'), {}, () => []);
-    group.join();
-    await assert.rejects(
-      group.collect({ format: 'text' }, 300),
-      /^Error: The group's metrics cannot be collected: ENOSPC/,
-    );
-  });
-
   it('that cannot replace a process that was stopped, because the disk is full, is linked to it when it answers', async t => {
     const place = makePlace(t);
     const directory = new GroupDirectory(path.join(place, 'd'));
@@ -147,20 +136,6 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     group.join();
     await until(() => isLinked(group), 'it is linked');
     assert.deepEqual([isStopped, group.state().group.isLeader], [false, false]);
-  });
-
-  it('replaces a process that was stopped', async t => {
-    const place = makePlace(t);
-    const directory = new GroupDirectory(path.join(place, 'd'));
-    directory.open();
-    const id = newId();
-    const server = await listen(directory.socketOf(id), () => {});
-    t.after(() => server.close());
-    directory.claim(1, id);
-    const group = new Group(directory.path, {}, () => []);
-    group.join();
-    await until(() => isLinked(group), 'it is linked');
-    assert.deepEqual([group.state().group.isLeader, directory.generations()[0]], [true, 2]);
   });
 
   it('gets another id if another process of the same millisecond has its own', async t => {

@@ -37,16 +37,6 @@ it('what a process hands over goes to where another process has moved the direct
   assert.deepEqual(kindsIn(directory.spool()), ['w1 .columns', 'w1 .log']);
 });
 
-it('a process has one file of last numbers and one log, whoever leads', t => {
-  const place = makePlace(t);
-  const source = sourceIn(new GroupDirectory(path.join(place, 'd')));
-  for (let i = 0; i < 2; i++) {
-    source.receive({ type: WELCOME, directory: place, checkpointInterval: 0 });
-    source.writeLast();
-    assert.deepEqual(kindsIn(place), ['w1 .columns', 'w1 .log']);
-  }
-});
-
 /** The worker and the kind of each file. */
 function kindsIn(directory) {
   return fs

@@ -2,9 +2,6 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
-const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
 const { describe, it, beforeEach } = require('node:test');
 const v8 = require('node:v8');
 const vm = require('node:vm');
@@ -44,7 +41,7 @@ describe('the link to the leader', () => {
   });
 
   function open(t) {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
     link = new LeaderLink(socket, 1, 7, {
       onWelcome: () => events.push('hello'),
       onRequest: () => {},
@@ -64,7 +61,7 @@ describe('the link to the leader', () => {
 
   it('ends if it does not answer at all for 2 seconds', t => {
     open(t);
-    wait(t, 2000);
+    wait(t, 1900);
     assert.deepEqual(events, []);
     wait(t, 100);
     assert.deepEqual(events, ['silence', 'end']);
@@ -72,7 +69,7 @@ describe('the link to the leader', () => {
 
   it('is unresponsive, too, if it sends anything but a greeting', t => {
     open(t);
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 19; i++) {
       for (const message of [{ type: PING }, null, 7, { type: PAGE }]) socket.receive(message);
       wait(t, 100);
     }
@@ -102,7 +99,7 @@ describe('the link to the leader', () => {
     socket.destroy();
   });
 
-  it('ends within 2.6 seconds if it is stopped at any time before it has sent the page', async t => {
+  it('ends within 2.5 seconds if it is stopped at any time before it has sent the page', async t => {
     open(t);
     socket.receive({ type: HELLO });
     const page = link.page(FORMAT, 60_000);
@@ -112,7 +109,7 @@ describe('the link to the leader', () => {
     }
     assert.deepEqual(events, ['hello']);
     // It was stopped after that: the next ping comes within half a second.
-    wait(t, 2600);
+    wait(t, 2500);
     assert.deepEqual(events, ['hello', 'silence', 'end']);
     await assert.rejects(page, /has ended/);
   });
@@ -125,7 +122,7 @@ describe('the link to the leader', () => {
     await new Promise(resolve => setImmediate(resolve));
     assert.equal(pageIds().length, 1);
     socket.receive({ type: PAGE, pages: false });
-    wait(t, 2600);
+    wait(t, 2500);
     assert.deepEqual(events, ['hello', 'silence', 'end']);
     for (const page of pages) await assert.rejects(page, /has ended/);
   });
@@ -170,21 +167,5 @@ describe('the link to the leader', () => {
     await new Promise(resolve => setImmediate(resolve));
     collectGarbage();
     assert.equal(delivered[0].deref(), undefined);
-  });
-
-  it('fails a page at once if it cannot be read and the link has ended', async t => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'leader-link-'));
-    t.after(() => fs.rmSync(directory, { recursive: true }));
-    open(t);
-    socket.receive({ type: HELLO });
-    socket.receive({ type: PAGE, directory });
-    const failed = assert.rejects(link.page(FORMAT, 60_000));
-    for (let i = 0; i < 100; i++) await Promise.resolve();
-    const [pageId] = pageIds();
-    const file = `w7-p${pageId}-${'0'.repeat(24)}.page`;
-    fs.writeFileSync(path.join(directory, file), 'a 1');
-    socket.receive({ type: PAGE, pageId, file, bytes: 1000 });
-    socket.destroy();
-    await failed;
   });
 });
