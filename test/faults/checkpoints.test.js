@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { LIBRARY, removeWhileUsed, until } = require('../fixtures/cluster-harness.js');
+const { removeWhileUsed, until } = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../fixtures/cluster-checkpoints.js');
 
@@ -63,15 +63,7 @@ function checkpointOf(cluster, workerId) {
 /** What a worker may do between two checkpoints; test/cluster/worker/change-detector.test.js has all. */
 const changes = {
   'one number': ({ state }) => state.metrics.counter.inc(),
-  'the sign of zero': ({ state }) => state.metrics.gauge.set(-0),
   'a new label set': ({ state }) => state.metrics.labelled.inc({ route: 'new' }, 0),
-  'an exemplar': ({ state }) =>
-    state.metrics.labelled.inc({ labels: { route: 'new' }, value: 0, exemplarLabels: { trace: 'a' } }),
-  'a removed label set': ({ state }) => state.metrics.labelled.remove({ route: 'new' }),
-  'an observation of 0 in a summary': ({ state }) => state.metrics.summary.observe(0),
-  'a default label': ({ client }) => client.register.setDefaultLabels({ zone: 'a' }),
-  'a new metric': ({ client }) => void new client.Gauge({ name: 'late', help: 'h' }),
-  'a removed metric': ({ client }) => client.register.removeSingleMetric('late'),
   'another registry': ({ client }) => {
     const registers = [new client.Registry()];
     new client.Counter({ name: 'second_total', help: 'h', registers });
@@ -135,26 +127,6 @@ describe('checkpoints', () => {
     assert.equal(samples.get('size_sum'), 16);
   });
 
-  it('a killed worker keeps a checkpoint that follows the removal of a metric which had grown', async () => {
-    const cluster = shared();
-    const before = counted(await cluster.scrape());
-    const id = await startWorker(cluster);
-    await cluster.inWorker(id, ({ client, state }) => {
-      state.passing = new client.Gauge({ name: 'passing', help: 'h', labelNames: ['i'] });
-      state.passing.set({ i: 1 }, 1);
-    });
-    await cluster.scrape();
-    await cluster.inWorker(id, ({ state }) => state.passing.set({ i: 2 }, 1));
-    await cluster.inWorker(id, tick);
-    await cluster.inWorker(id, ({ client }) => client.register.removeSingleMetric('passing'));
-    await cluster.scrape();
-    await cluster.inWorker(id, record, 7);
-    await cluster.inWorker(id, tick);
-    await cluster.killWorker(id);
-    assert.equal(counted(await cluster.scrape()) - before, 7);
-    assert.deepEqual((await cluster.internals()).refused, {});
-  });
-
   it('a worker killed while it writes a checkpoint keeps the one before, and leaves no file', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());
@@ -200,27 +172,6 @@ describe('checkpoints', () => {
     await cluster.scrape();
     await cluster.inWorker(id, ({ state }) => state.metrics.counter.inc(0));
     assert.equal(await cluster.inWorker(id, tick), 0);
-    await cluster.killWorker(id);
-  });
-
-  it('a complete checkpoint and its log exist at any time while both are replaced', async () => {
-    const cluster = shared();
-    const id = await startWorker(cluster);
-    await cluster.inWorker(id, ({ client, state }) => {
-      state.many = new client.Counter({ name: 'many_total', help: 'h', labelNames: ['number'] });
-      for (let number = 0; number < 20_000; number++) state.many.inc({ number });
-      state.passing = Array.from({ length: 100 }, (_, i) => `passing_${i}`);
-      for (const name of state.passing) new client.Gauge({ name, help: 'h' });
-    });
-    await cluster.inWorker(id, tick);
-    const before = cluster.keptFiles(id);
-    const { calls, missing } = await cluster.inWorker(id, watchReplacement, LIBRARY, cluster.spool);
-    assert.deepEqual(missing, [], 'file system calls after which nothing complete was there');
-    assert.equal(calls.filter(name => name === 'rmSync').length, 2, String(calls));
-    assert.ok(calls.filter(name => name === 'writevSync').length > 2, 'it is written in several steps');
-    const after = cluster.keptFiles(id);
-    assert.deepEqual([before.length, after.length], [2, 2]);
-    assert.ok(!after.some(name => before.includes(name)), 'both files are others');
     await cluster.killWorker(id);
   });
 
@@ -285,54 +236,6 @@ describe('checkpoints', () => {
     assert.equal(counted(await cluster.scrape()) - before, 12);
   });
 });
-
-/**
- * In a worker: writes a checkpoint with another log, and looks for a complete one after each call of the file
- * system.
- *
- * @returns {Promise<{calls: string[], missing: string[]}>} the names of the calls, and of those after which
- *   none was there
- */
-async function watchReplacement({ client, cluster, require, state }, library, directory) {
-  const fs = require('node:fs');
-  const { ClusterStore } = require(`${library}/lib/store/cluster-store`);
-  const { id } = cluster.worker;
-  const read = name => Buffer.from(new Uint8Array(fs.readFileSync(`${directory}/${name}`)).buffer);
-  const readLog = (log, from, to) => read(`w${id}-${log}.log`).subarray(from, to);
-  const isComplete = name => {
-    try {
-      new ClusterStore().apply(id, read(name), readLog);
-      return true;
-    } catch (error) {
-      if (typeof error.code !== 'string') throw error;
-      return false;
-    }
-  };
-  // So many that the log is mostly about what is gone from then on.
-  for (const name of state.passing) client.register.removeSingleMetric(name);
-  await state.tick();
-  const calls = [];
-  const missing = [];
-  let isLooking = false;
-  const originals = {};
-  for (const name of ['openSync', 'writevSync', 'writeSync', 'ftruncateSync', 'rmSync', 'renameSync']) {
-    const original = (originals[name] = fs[name]);
-    fs[name] = (...parameters) => {
-      const result = original(...parameters);
-      if (isLooking) return result;
-      isLooking = true;
-      calls.push(name);
-      const own = fs.readdirSync(directory).filter(file => file.startsWith(`w${id}-r0-`));
-      if (!own.some(isComplete)) missing.push(name);
-      isLooking = false;
-      return result;
-    };
-  }
-  state.many.inc({ number: 19_999 });
-  await state.tick();
-  Object.assign(fs, originals);
-  return { calls, missing };
-}
 
 describe('checkpoints every 100 ms', () => {
   const shared = sharedClusterWith(100);

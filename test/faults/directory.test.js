@@ -18,8 +18,6 @@ const { sharedCluster } = require('../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
 const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
-const hasPrlimit = ['/usr/bin/prlimit', '/bin/prlimit'].some(file => fs.existsSync(file));
-const onlyLinux = { skip: hasPrlimit ? false : 'needs prlimit' };
 const onlyShm = { skip: fs.existsSync('/dev/shm') ? false : 'needs /dev/shm' };
 
 const counting = {
@@ -366,64 +364,6 @@ describe('the last snapshot of a worker', () => {
   it('the last snapshot of a worker is counted as missing if it cannot be sent either', async () => {
     const result = await endAfter(withoutSpace);
     assert.deepEqual(result, { counts: 0, missing: 1 });
-  });
-
-  it(
-    'the last snapshot of a worker is sent over IPC if the process has no descriptor left',
-    onlyLinux,
-    async () => {
-      const result = await endAfter(
-        ({ require }) => {
-          const fs = require('node:fs');
-          // The limit of the whole process: every number below it is taken.
-          require('node:child_process').execFileSync('prlimit', [
-            '--pid',
-            String(process.pid),
-            '--nofile=64:64',
-          ]);
-          for (;;) {
-            try {
-              fs.openSync('/dev/null');
-            } catch {
-              return;
-            }
-          }
-        },
-        { isSent: true },
-      );
-      assert.deepEqual(result, { counts: 1, missing: 0 });
-    },
-  );
-});
-
-describe('a worker that cannot write as it should', () => {
-  const cluster = sharedCluster({ workers: 1, worker: counting });
-  let total = 0;
-
-  /** Starts a worker that does something before it counts, and expects the snapshots that come over IPC. */
-  async function assertCountedBy(prepare, overIpc) {
-    const id = await cluster().fork();
-    await until(async () => (await cluster().internals()).directory !== '', 'there is a directory');
-    await cluster().inWorker(id, prepare);
-    const { refused: before } = await cluster().internals();
-    for (let i = 0; i < 2; i++) {
-      await cluster().inWorkers([1, id], record);
-      assert.equal(counted(await cluster().scrape()), (total += 2));
-    }
-    const { refused, unresponsive, failing } = await cluster().internals();
-    assert.deepEqual({ unresponsive, failing }, { unresponsive: 0, failing: 0 });
-    assert.equal((refused['over-ipc'] ?? 0) - (before['over-ipc'] ?? 0), overIpc);
-    assert.deepEqual(cluster().spooledFiles(), []);
-    return id;
-  }
-
-  async function end(id) {
-    await cluster().endWorker(id, exit);
-    assert.equal(counted(await cluster().scrape()), total);
-  }
-
-  it('a worker that became another user sends its snapshots over IPC', onlyRoot, async () => {
-    await end(await assertCountedBy(({ process }) => process.setuid(65534), 2));
   });
 });
 

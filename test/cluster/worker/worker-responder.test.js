@@ -8,6 +8,8 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
+const { SourceFiles } = require('../../../lib/cluster/worker/source-files');
+const { Source } = require('../../../lib/source/source');
 const { textOf } = require('../../fixtures/unit-scrape');
 const { fromBase64 } = require('../../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../../lib/store/cluster-store');
@@ -123,6 +125,50 @@ it('a checkpoint replaces the one before, and the log it needs, and has time aft
   assert.notEqual((await answer(8, directory, { badLog, checkpointInterval: 1000 })).file, undefined);
   assert.equal(files().includes(before[0]), false, 'another log has begun');
   assert.equal(logsIn(directory).length, 1);
+});
+
+it('complete columns and their log exist at any time while both are replaced', async t => {
+  const directory = makePlace(t);
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [registry] });
+  for (let a = 0; a < 20_000; a++) counter.inc({ a });
+  const source = new Source(() => [registry]);
+  const files = new SourceFiles(source, 1);
+  files.aimAt(directory);
+  const replace = () => files.replace(undefined, capture => capture());
+  await replace();
+  const before = fs.readdirSync(directory);
+  const isComplete = name => {
+    const read = file => Buffer.from(new Uint8Array(fs.readFileSync(path.join(directory, file))).buffer);
+    try {
+      new ClusterStore().apply(1, read(name), (log, from, to) => read(`w1-${log}.log`).subarray(from, to));
+      return true;
+    } catch (error) {
+      if (typeof error.code !== 'string') throw error;
+      return false;
+    }
+  };
+  let isLooking = false;
+  const missing = [];
+  const calls = ['openSync', 'writevSync', 'closeSync', 'rmSync'].map(name => {
+    const call = fs[name];
+    return t.mock.method(fs, name, (...parameters) => {
+      const result = call(...parameters);
+      if (isLooking) return result;
+      isLooking = true;
+      if (!fs.readdirSync(directory).some(file => file.endsWith('.columns') && isComplete(file)))
+        missing.push(name);
+      isLooking = false;
+      return result;
+    });
+  });
+  // As if most of it were about what is gone.
+  source.log.restart();
+  await replace();
+  for (const call of calls) call.mock.restore();
+  assert.deepEqual(missing, [], 'calls of the file system after which nothing complete was there');
+  const after = fs.readdirSync(directory);
+  assert.deepEqual([after.length, after.filter(name => before.includes(name))], [2, []]);
 });
 
 it('the last numbers over IPC are complete for a thread that has nothing, after its welcome', async () => {
