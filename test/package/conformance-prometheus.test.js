@@ -57,11 +57,6 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     await cluster?.stop();
   });
 
-  it('Prometheus has seen counters grow under load', async () => {
-    const changes = await prometheus.number('max(changes(demo_requests_total[1h]))');
-    assert.ok(changes >= LOADS - 1, `${changes} changes`);
-  });
-
   // A sum of seconds that is rounded differently at every scrape looks to Prometheus as if a process had
   // restarted.
   for (const name of [
@@ -73,20 +68,6 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
       assert.strictEqual(await prometheus.number(`sum(resets(${name}[1h]))`), 0);
     });
   }
-
-  it('Prometheus has every request that arrived, by service', async () => {
-    assert.strictEqual(recorded.arrived, LOADS * AMOUNT);
-    assert.strictEqual(await prometheus.number('sum(demo_requests_total)'), recorded.arrived);
-    const services = await prometheus.query('sum by (service) (demo_requests_total)');
-    assert.deepStrictEqual(
-      Object.fromEntries(services.map(({ labels, value }) => [labels.service, value])),
-      recorded.arrivedByService,
-    );
-  });
-
-  it('Prometheus has no request in flight after the load', async () => {
-    assert.strictEqual(await prometheus.number('sum(http_requests_in_flight)'), 0);
-  });
 
   it('Prometheus has the sums of histograms that were recorded', async () => {
     // Whole bytes add up exactly in any order; seconds do not, and are compared to within their rounding.
@@ -104,16 +85,6 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
       assert.deepStrictEqual(counts, cumulativeCounts(record()));
     });
   }
-
-  it('Prometheus has the types of metrics, and as many samples as the page', async () => {
-    const types = { http_request_duration_seconds: 'histogram', http_requests_in_flight: 'gauge' };
-    for (const [metric, type] of Object.entries(types)) {
-      const [metadata] = await prometheus.ask('targets/metadata', { metric });
-      assert.strictEqual(metadata.type, type);
-    }
-    const samples = (await expositionText(cluster)).split('\n').filter(line => line && !line.startsWith('#'));
-    assert.strictEqual(await prometheus.number('scrape_samples_scraped'), samples.length);
-  });
 
   it('promtool check metrics accepts the page of the cluster without a remark', async () => {
     assert.deepStrictEqual(await promtoolCheckMetrics(await expositionText(cluster)), {

@@ -6,7 +6,6 @@ const assert = require('node:assert');
 const { after, before, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
-const { startCluster } = require('../fixtures/cluster-harness');
 const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
 
 const required = process.env.REQUIRE_ALL === '1';
@@ -40,8 +39,8 @@ for (const { protocol, negotiated } of CASES) {
 
     after(() => prometheus?.stop());
 
-    const received = async (job = 'batch') =>
-      (await prometheus.query(`{job="${job}"}`))
+    const received = async () =>
+      (await prometheus.query('{job="batch"}'))
         .map(({ labels: { __name__: name, ...own }, value }) => ({ name, labels: own, value }))
         .filter(({ name }) => !name.startsWith('prom_client_'));
 
@@ -119,36 +118,6 @@ for (const { protocol, negotiated } of CASES) {
         const shown = found.map(([, value]) => value);
         assert.deepStrictEqual(shown, expected, name);
       }
-    });
-
-    it('has the values of the page of a cluster', async t => {
-      // Once per server.
-      if (protocol !== undefined) return;
-      const cluster = await startCluster(t, { workers: 2 });
-      const record = ({ client }, id) => {
-        const labelNames = ['path'];
-        new client.Counter({ name: 'requests_total', help: 'h', labelNames }).inc({ path: 'a"\\ü' }, id / 3);
-        new client.Histogram({ name: 'sizes', help: 'h', labelNames }).observe({ path: '/' }, id);
-        new client.Summary({ name: 'times', help: 'h', percentiles: [0.5] }).observe(id);
-      };
-      for (const id of [1, 2]) await cluster.inWorker(id, record, id);
-      const result = await cluster.run(($, url) => {
-        const settings = { labels: { instance: 'box-2', job: 'cluster' } };
-        return new $.client.RemoteWrite(url, settings, $.aggregator).push();
-      }, prometheus.writeUrl);
-      const page = await samples(await cluster.text());
-      const expected = page.map(sample =>
-        asText({ ...sample, labels: { instance: 'box-2', job: 'cluster', ...sample.labels } }),
-      );
-      assert.deepStrictEqual((await received('cluster')).map(asText).sort(), expected.sort());
-      assert.deepStrictEqual([result.protocol, result.dropped], [negotiated, 0]);
-      await cluster.run(($, url) => {
-        const settings = { labels: { instance: 'box-2', job: 'cluster' } };
-        const again = new $.client.RemoteWrite(url, settings, $.aggregator);
-        return again.push().then(() => again.stop());
-      }, prometheus.writeUrl);
-      assert.deepStrictEqual(await received('cluster'), []);
-      await cluster.end();
     });
 
     it('has native histograms, beside classic ones if they have bounds, with exemplars, and until they end', async () => {
