@@ -5,7 +5,6 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const { inspect } = require('node:util');
-const stock = require('prom-client');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
 
 function metricOf(Metric) {
@@ -32,13 +31,6 @@ for (const value of [NaN, false, '']) {
     assert.match(await registry.metrics(), /^m_total 5 # /m);
   });
 }
-
-test('a counter treats null and undefined as 1', async () => {
-  const { registry, metric } = metricOf(Counter);
-  metric.inc({ a: '1' }, null);
-  metric.inc({ a: '1' }, undefined);
-  assert.match(await registry.metrics(), /^m\{a="1"\} 2$/m);
-});
 
 for (const value of ['x', {}, [1, 2], () => 1]) {
   test(`a gauge subtracts nothing for ${inspect(value)}`, async () => {
@@ -67,22 +59,6 @@ test('observe() throws the text of prom-client, and its stack names the value th
     }
   }
 });
-
-// As of `hasUser && { user }`.
-for (const labels of [false, '', NaN, null, undefined]) {
-  test(`observe() with ${inspect(labels)} in place of labels counts for the series without labels, as in prom-client`, async () => {
-    for (const type of ['Histogram', 'Summary']) {
-      const [ours, theirs] = [{ Registry, Histogram, Summary }, stock].map(client => {
-        const registry = new client.Registry();
-        const config = { name: 'm', help: 'm', labelNames: ['a'], buckets: [1], percentiles: [0.5] };
-        new client[type]({ ...config, registers: [registry] }).observe(labels, 2);
-        return registry.metrics();
-      });
-      assert.strictEqual(await ours, await theirs);
-      assert.match(await ours, /^m_sum 2$/m);
-    }
-  });
-}
 
 // null is what JSON makes of NaN
 test('values of a custom metric object are printed as numbers, or as Nan', async () => {

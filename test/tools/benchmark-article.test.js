@@ -8,7 +8,6 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { compare } = require('../../benchmarks/article/comparison.js');
 const { withHeadline } = require('../../benchmarks/article/headline.js');
-const { segmentOf } = require('../../benchmarks/article/segment.js');
 
 describe('a comparison', () => {
   it('a comparison is the median of the ratios within repetitions, not the ratio of medians', () => {
@@ -24,13 +23,6 @@ describe('a comparison', () => {
     ]);
     const { median } = compare({ segments }, { of: 'stock-scraped', by: ['stock'] }, 'p99');
     assert.equal(median.toFixed(6), '10.000000');
-  });
-
-  it('a request that failed counts as 10 seconds', () => {
-    const latencies = Array.from({ length: 98 }, (_, index) => index + 1);
-    const scrapes = { milliseconds: [], failures: [] };
-    const { figures } = segmentOf({ repetition: 0, run: 'stock' }, { latencies, failed: 2 }, scrapes, null);
-    assert.deepEqual(figures, { p50: 50, p99: 10_000, p995: 10_000, p999: 10_000, max: 10_000 });
   });
 });
 
