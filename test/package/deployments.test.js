@@ -5,7 +5,6 @@
 // promtool, and against the application that they deploy.
 
 const assert = require('node:assert');
-const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
@@ -27,8 +26,6 @@ const parsed = file => fromPrograms('yaml').parse(fs.readFileSync(file, 'utf8'))
 const kubernetes = name => parsed(path.join(KUBERNETES, name));
 const compose = name => parsed(path.join(COMPOSE, name));
 
-const container = () => kubernetes('base/deployment.yml').spec.template.spec.containers[0];
-const environment = () => Object.fromEntries(container().env.map(({ name, value }) => [name, value]));
 describe('example/kubernetes', () => {
   const OBJECTS = [
     'base/deployment.yml',
@@ -71,60 +68,6 @@ describe('example/kubernetes', () => {
     } finally {
       fs.rmSync(directory, { recursive: true });
     }
-  });
-
-  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
-  it('kustomizations can be built', { skip: !hasKubectl && 'not installed: kubectl' }, () => {
-    const kindsOf = name => {
-      const directory = path.join(KUBERNETES, name);
-      const text = execFileSync('kubectl', ['kustomize', directory], { encoding: 'utf8' });
-      return fromPrograms('yaml')
-        .parseAllDocuments(text)
-        .map(document => document.toJS());
-    };
-    const kinds = kindsOf('operator').map(({ kind }) => kind);
-    assert.deepStrictEqual(kinds, ['Service', 'Deployment', 'PodMonitor', 'PrometheusRule']);
-    const [, deployment] = kindsOf('annotations');
-    assert.deepStrictEqual(deployment.spec.template.metadata.annotations, annotations());
-    assert.strictEqual(deployment.spec.template.spec.containers[0].image, 'registry.example.com/shop:1.0.0');
-  });
-
-  /** Those that the variant without the operator adds to the pods. */
-  function annotations() {
-    const [{ patch }] = kubernetes('annotations/kustomization.yml').patches;
-    return fromPrograms('yaml').parse(patch).spec.template.metadata.annotations;
-  }
-
-  it('the Deployment, the Service and the ways to scrape agree with each other', () => {
-    const { spec, metadata } = kubernetes('base/deployment.yml');
-    const { labels } = spec.template.metadata;
-    for (const selector of [
-      spec.selector.matchLabels,
-      kubernetes('base/service.yml').spec.selector,
-      kubernetes('operator/pod-monitor.yml').spec.selector.matchLabels,
-      metadata.labels,
-    ]) {
-      assert.deepStrictEqual(selector, labels);
-    }
-    const ports = Object.fromEntries(container().ports.map(port => [port.name, port.containerPort]));
-    const { PORT, METRICS_PORT, PROM_CLIENT_CLUSTER_DIRECTORY } = environment();
-    assert.deepStrictEqual(ports, { http: Number(PORT), metrics: Number(METRICS_PORT) });
-    // The metrics are not behind the Service.
-    const targetPorts = kubernetes('base/service.yml').spec.ports.map(({ targetPort }) => targetPort);
-    assert.deepStrictEqual(targetPorts, ['http']);
-    const monitor = kubernetes('operator/pod-monitor.yml').spec;
-    const shown = monitor.podMetricsEndpoints.map(({ port }) => port);
-    assert.deepStrictEqual(shown, ['metrics']);
-    // The rules select this job.
-    assert.strictEqual(labels[monitor.jobLabel], 'shop');
-    assert.strictEqual(annotations()['prometheus.io/port'], METRICS_PORT);
-    assert.strictEqual(annotations()['prometheus.io/path'], '/metrics');
-
-    const [mount] = container().volumeMounts;
-    const [volume] = spec.template.spec.volumes;
-    assert.strictEqual(mount.mountPath, PROM_CLIENT_CLUSTER_DIRECTORY);
-    assert.strictEqual(mount.name, volume.name);
-    assert.strictEqual(volume.emptyDir.medium, 'Memory');
   });
 
   it('the PrometheusRule has the groups of rules.yml', () => {

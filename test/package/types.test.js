@@ -11,6 +11,7 @@ const { describe, it, before, after } = require('node:test');
 const ts = require('typescript');
 const client = require('../..');
 const { codeBlocks } = require('../docs/fixtures/code-blocks');
+const { Compilation } = require('./fixtures/compilation');
 
 const ROOT = path.join(__dirname, '../..');
 const PROGRAMS = path.join(__dirname, 'types');
@@ -66,90 +67,8 @@ before(() => {
 
 after(() => fs.rmSync(place, { recursive: true, force: true }));
 
-/** Files that are compiled together, because reading the types of Node.js takes longer than all the rest. */
-class Compilation {
-  #files;
-  #options;
-  /** @type {ts.Program} */
-  #program;
-
-  /**
-   * @param {string[]} files
-   * @param {ts.CompilerOptions} options
-   */
-  constructor(files, options) {
-    this.#files = files;
-    this.#options = { ...STRICT, ...options };
-  }
-
-  /** @returns {ts.Program} */
-  get program() {
-    this.#program ??= ts.createProgram(
-      this.#files.map(file => this.#pathOf(file)),
-      this.#options,
-    );
-    return this.#program;
-  }
-
-  /**
-   * @param {string} file
-   * @returns {ts.SourceFile}
-   */
-  source(file) {
-    const source = this.program.getSourceFile(this.#pathOf(file));
-    assert.ok(source, `${file} is not compiled`);
-    return source;
-  }
-
-  /**
-   * @param {string} file
-   * @returns {string[]} the compiler's errors
-   */
-  errors(file) {
-    return this.#errorsOf(this.source(file));
-  }
-
-  /** @returns {string[]} the compiler's errors in the options and in the declarations of the package */
-  errorsElsewhere() {
-    const declarations = this.program
-      .getSourceFiles()
-      .filter(({ fileName, isDeclarationFile }) => isDeclarationFile && isOfPackage(fileName));
-    assert.ok(declarations.length > 0, 'the package is not used');
-    return [
-      ...this.program.getOptionsDiagnostics().map(textOf),
-      ...this.program.getGlobalDiagnostics().map(textOf),
-      ...declarations.flatMap(declaration => this.#errorsOf(declaration)),
-    ];
-  }
-
-  #errorsOf(source) {
-    const isTypeScript = /\.[cm]?ts$/.test(source.fileName) && !source.isDeclarationFile;
-    return [
-      ...this.program.getSyntacticDiagnostics(source),
-      ...this.program.getSemanticDiagnostics(source),
-      // What `tsc --declaration` says, which libraries and NestJS applications are compiled with.
-      ...(isTypeScript ? this.program.getDeclarationDiagnostics(source) : []),
-    ].map(textOf);
-  }
-
-  #pathOf(file) {
-    return path.join(place, file);
-  }
-}
-
-function isOfPackage(fileName) {
-  const relative = path.relative(ROOT, fileName);
-  return !relative.startsWith('..') && !relative.startsWith('node_modules');
-}
-
-/** @param {ts.Diagnostic} diagnostic */
-function textOf({ messageText, file, start }) {
-  const text = ts.flattenDiagnosticMessageText(messageText, '\n');
-  if (file === undefined) return text;
-  return `${path.basename(file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1} ${text}`;
-}
-
-const withOurs = new Compilation([...OURS, ...SNIPPETS.map(({ name }) => name)], NODE16);
+const compilationOf = (files, options) => new Compilation(() => place, files, { ...STRICT, ...options });
+const withOurs = compilationOf([...OURS, ...SNIPPETS.map(({ name }) => name)], NODE16);
 
 describe('our own types', () => {
   it('index.d.ts compiles', () => {
@@ -162,19 +81,19 @@ describe('our own types', () => {
 
   it('a program can name an aggregator of its own', () => {
     const file = 'ours/own-aggregator.ts';
-    assert.deepStrictEqual(new Compilation([file], NODE16).errors(file), []);
+    assert.deepStrictEqual(compilationOf([file], NODE16).errors(file), []);
   });
 
   it('index.d.ts compiles without the types of Node.js', () => {
     const file = 'ours/without-node-types.ts';
-    const compilation = new Compilation([file], { ...NODE16, types: [] });
+    const compilation = compilationOf([file], { ...NODE16, types: [] });
     assert.deepStrictEqual(compilation.errors(file), []);
     assert.deepStrictEqual(compilation.errorsElsewhere(), []);
   });
 
   it('deep imports compile with module resolution `node10`, which ignores the exports map', () => {
     const file = 'ours/deep-imports.ts';
-    const old = new Compilation([file], NODE10);
+    const old = compilationOf([file], NODE10);
     assert.deepStrictEqual([...old.errors(file), ...old.errorsElsewhere()], []);
   });
 

@@ -28,12 +28,6 @@ test('collect: any returned thenable is awaited', async () => {
   assert.match(await registry.getSingleMetricAsString('g'), /^g 5$/m);
 });
 
-test('collect: a thenable that fails rejects the scrape with its error', async () => {
-  const { registry } = gaugeWith(() => ({ then: (_, reject) => reject(new Error('no numbers today')) }));
-  await assert.rejects(registry.metrics(), { message: 'no numbers today' });
-  await assert.rejects(registry.getMetricsAsJSON(), { message: 'no numbers today' });
-});
-
 test('collect: concurrent scrapes each run it', async () => {
   let runs = 0;
   const { registry } = gaugeWith(async function () {

@@ -216,12 +216,6 @@ describe('unusual use: metrics are read synchronously', () => {
     }
   });
 
-  it('metrics are read synchronously after the hooks of all metrics have started, so one hook may update another metric', async () => {
-    const { registry, counter } = make();
-    new Gauge({ name: 'feeder', help: 'h', registers: [registry], collect: () => counter.inc(1) });
-    assert.match(await registry.metrics(), /^a 6$/m);
-  });
-
   const SELF_SCRAPES = {
     'metrics()': registry => registry.metrics(),
     'getSingleMetricAsString()': registry => registry.getSingleMetricAsString('a'),
@@ -254,42 +248,6 @@ describe('unusual use: metrics are read synchronously', () => {
     new Gauge({ name: 'a', help: 'h', registers: [registry], collect }).set(1);
     assert.match(await registry.metrics(), /^a 1$/m);
     assert.equal(scrapes, 20);
-  });
-
-  it('get() that a hook replaces is called from the next scrape on', async () => {
-    const registry = new Registry();
-    const values = [{ value: 2, labels: {} }];
-    const collect = () => {
-      gauge.get = async () => ({ name: 'a', help: 'h', type: 'gauge', values });
-    };
-    const gauge = new Gauge({ name: 'a', help: 'h', registers: [registry], collect });
-    gauge.set(1);
-    assert.match(await registry.metrics(), /^a 1$/m);
-    assert.match(await registry.metrics(), /^a 2$/m);
-  });
-
-  it('a metric that fails leaves no rejection unhandled if metrics are read synchronously', async () => {
-    const { registry } = make();
-    registry.registerMetric({
-      name: 'bad',
-      get: () => ({ name: 'bad', help: 'h', type: 'gauge', values: 5 }),
-    });
-    new Gauge({
-      name: 'late',
-      help: 'h',
-      registers: [registry],
-      collect: () => Promise.reject(new Error('late')),
-    });
-    new Gauge({
-      name: 'thrown',
-      help: 'h',
-      registers: [registry],
-      collect: () => {
-        throw new Error('thrown');
-      },
-    });
-    await assert.rejects(registry.metrics());
-    await new Promise(resolve => setImmediate(resolve)); // when Node would report it, and fail this test
   });
 });
 
@@ -483,14 +441,6 @@ describe('unusual use: a custom metric object', () => {
     });
     await assert.rejects(registryWith(values).metrics(), TypeError);
     assert.ok(read < 100, `${read} reads`);
-  });
-
-  it('may have its samples in any iterable, also with default labels', async () => {
-    const registry = registryWith(new Set([{ value: 1, labels: { a: '1' } }]));
-    registry.setDefaultLabels({ host: 'one' });
-    assert.match(await registry.metrics(), /^own\{a="1",host="one"\} 1$/m);
-    const [{ values }] = await registry.getMetricsAsJSON();
-    assert.deepEqual(values, [{ value: 1, labels: { a: '1', host: 'one' } }]);
   });
 });
 
