@@ -1,6 +1,6 @@
 'use strict';
 
-// Native histograms and start timestamps in Prometheus with version 3: scraped, from a cluster, and sent.
+// Native histograms and start timestamps in Prometheus with version 3. conformance.test.js has remote write.
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
@@ -15,7 +15,6 @@ const {
   Gauge,
   Histogram,
   Registry,
-  RemoteWrite,
   Summary,
   collectDefaultMetrics,
   metricsHandler,
@@ -195,36 +194,3 @@ describe('native histograms in Prometheus 3', { skip, timeout: 600_000 }, () => 
     assert.deepEqual(shown, ['0', '1']);
   });
 });
-
-for (const protocol of ['1.0', '2.0']) {
-  describe(
-    `native histograms by remote write ${protocol} to Prometheus 3`,
-    { skip, timeout: 120_000 },
-    () => {
-      it(`has what was observed, and nothing after stop() (remote write ${protocol})`, async t => {
-        const registry = new Registry();
-        const metrics = metricsOf(registry);
-        const prometheus = await PrometheusServer.startReceiver();
-        t.after(() => prometheus.stop());
-        const labels = { job: 'batch', instance: 'i' };
-        const push = new RemoteWrite(
-          prometheus.writeUrl,
-          { labels, protocol, nativeHistograms: true },
-          registry,
-        );
-        const result = await push.push();
-        assert.deepEqual([result.protocol, result.dropped], [protocol, 0]);
-        for (const type of ['native', 'both']) {
-          const quantileOf = quantile => metrics[type].quantile(quantile, { path: '/' });
-          await assertHas(prometheus, `${type}_seconds`, VALUES, quantileOf);
-        }
-        assert.equal(await prometheus.number('requests_total'), 2.5);
-        metrics.native.observe({ path: '/' }, 1);
-        await push.push();
-        assert.equal(await prometheus.number('histogram_count(native_seconds)'), VALUES.length + 1);
-        await push.stop();
-        assert.deepEqual(await prometheus.query('{job="batch"}'), []);
-      });
-    },
-  );
-}
