@@ -8,23 +8,33 @@ const BLOCK_NUMBERS = 512; // 4 KB
 /** More numbers than this get their own buffer, because they would leave too much of a block unused. */
 const MOST_SHARED = BLOCK_NUMBERS / 8;
 
-/** The block that is not full yet. */
-let block = new Float64Array(0);
-let used = 0;
+class NumberBlocks {
+  #allocate;
+  /** The block that is not full yet. */
+  #block = new Float64Array(0);
+  #used = 0;
 
-/**
- * @param {number} count
- * @returns {Float64Array} that many zeros, used by no other table
- */
-function numbersInBlock(count) {
-  if (count > MOST_SHARED) return new Float64Array(count);
-  if (used + count > block.length) {
-    block = new Float64Array(BLOCK_NUMBERS);
-    used = 0;
+  /** @param {(count: number) => Float64Array<any>} allocate returns that many zeros */
+  constructor(allocate) {
+    this.#allocate = allocate;
   }
-  const numbers = block.subarray(used, used + count);
-  used += count;
-  return numbers;
+
+  /**
+   * @param {number} count
+   * @returns {Float64Array} that many zeros, used by no other table
+   */
+  take(count) {
+    if (count > MOST_SHARED) return this.#allocate(count);
+    if (this.#used + count > this.#block.length) {
+      this.#block = this.#allocate(BLOCK_NUMBERS);
+      this.#used = 0;
+    }
+    this.#used += count;
+    return this.#block.subarray(this.#used - count, this.#used);
+  }
 }
 
-module.exports = { numbersInBlock };
+/** Of this thread. */
+const ownBlocks = new NumberBlocks(count => new Float64Array(count));
+
+module.exports = { NumberBlocks, ownBlocks };

@@ -9,7 +9,7 @@ const { CapturedTable } = require('./captured-table');
 const { LiveRows } = require('./live-rows');
 const { Compaction } = require('./compaction');
 const { SeriesLimit } = require('./series-limit');
-const { numbersInBlock } = require('./number-blocks');
+const { ownBlocks } = require('./number-blocks');
 const { firstPage, growPages, pageShiftOf } = require('./number-pages');
 const { starting, startingSecond, startsAreRead, countsAreLost } = require('./row-starts');
 const { startOf, startsByRow } = require('./row-starts');
@@ -162,7 +162,7 @@ class SeriesTable {
   /** @returns {number} the row of a table without labels */
   #startOnly() {
     if (this.rowCount === 0) {
-      this.pages = [numbersInBlock(this.width)];
+      this.pages = [ownBlocks.take(this.width)];
       this.#stamp(0, 0);
       this.append(this.rowCount++);
     } else if (this.live !== undefined && !this.live.has(0)) {

@@ -2,19 +2,17 @@
 
 // Runs in a thread that has joined. Moves the pages of a table to shared memory, where the process's other
 // threads read them. Pages that the table creates later are moved as soon as they exist, before anything is
-// recorded in them. The numbers of tables without labels share blocks, as in lib/series/number-blocks.js.
+// recorded in them. The numbers of tables without labels share blocks.
 
 const { isSharedArrayBuffer } = require('node:util/types');
+const { NumberBlocks } = require('../series/number-blocks');
 
-const BLOCK_NUMBERS = 512;
-const MOST_IN_BLOCK = BLOCK_NUMBERS / 8;
 const NUMBER_BYTES = 8;
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 
 class SharedNumbers {
-  #block = sharedArray(0);
-  #used = 0;
+  #blocks = new NumberBlocks(sharedArray);
 
   /**
    * @param {SeriesTable} table
@@ -24,8 +22,8 @@ class SharedNumbers {
   share(table, number) {
     const page = table.pages[number];
     if (isSharedArrayBuffer(page.buffer)) return page;
-    const isSmall = table.index === undefined && page.length <= MOST_IN_BLOCK;
-    const shared = isSmall ? this.#inBlock(page.length) : sharedArray(page.length);
+    const { length } = page;
+    const shared = table.index === undefined ? this.#blocks.take(length) : sharedArray(length);
     shared.set(page);
     table.pages[number] = shared;
     // Children must bind to the new page.
@@ -41,20 +39,10 @@ class SharedNumbers {
   shareOverflowCount(table) {
     const { overflowCounter } = table;
     if (overflowCounter === undefined || isSharedArrayBuffer(overflowCounter.buffer)) return overflowCounter;
-    const shared = this.#inBlock(1);
+    const shared = this.#blocks.take(1);
     shared.set(overflowCounter);
     table.overflowCounter = shared;
     return shared;
-  }
-
-  /** @param {number} count */
-  #inBlock(count) {
-    if (this.#used + count > this.#block.length) {
-      this.#block = sharedArray(BLOCK_NUMBERS);
-      this.#used = 0;
-    }
-    this.#used += count;
-    return this.#block.subarray(this.#used - count, this.#used);
   }
 }
 

@@ -201,10 +201,15 @@ describe('rows that end in a thread', { timeout: 120_000 }, () => {
   });
 });
 
-it('rows that end in threads of workers are in the sum of a cluster until nobody has them', async () => {
-  const program = path.join(__dirname, 'fixtures/cluster-ended-program.js');
-  const { stdout } = await promisify(execFile)(process.execPath, [program]);
-  const expectedPages = [
+/** @param {...string} args of a program that prints pages */
+async function pagesOf(...args) {
+  const program = path.join(__dirname, 'fixtures/processes.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]);
+  return JSON.parse(stdout).map(sorted);
+}
+
+it("a cluster's page has the threads of its workers, rows that have ended in them until nobody has them, and the counts of those that have ended", async () => {
+  const wanted = [
     expected({ a: [3, 5, 7] }),
     expected({ a: [5, 7] }, { a: [3, 2] }),
     expected({ a: [7] }, { a: [3, 2, 5] }),
@@ -212,9 +217,14 @@ it('rows that end in threads of workers are in the sum of a cluster until nobody
     {},
     expected({ a: [1] }),
     {},
+    expected({ a: [2, 4, 8] }),
+    expected({ a: [2, 8] }, { a: [4] }),
+    expected({ a: [8] }, { a: [2, 4] }),
   ];
-  const pages = JSON.parse(stdout).map(sorted);
-  // Two pages after each step.
-  const wanted = expectedPages.flatMap(page => [page, page]);
-  assert.deepEqual(pages, wanted);
+  const ofWorker = expected({ a: [2] }, { a: [4] });
+  assert.deepEqual(await pagesOf(), [...wanted.flatMap(page => [page, page]), ofWorker]);
+});
+
+it("a group's page has the threads of its members", async () => {
+  assert.deepEqual(await pagesOf('group'), [expected({ a: [3, 5, 7] })]);
 });
