@@ -1,6 +1,6 @@
 'use strict';
 
-// WorkerRegistry in the threads of pools. The long form is in test/long.
+// WorkerRegistry in the threads of pools.
 
 const { describe, it } = require('node:test');
 const { WorkerRegistry } = require('../..');
@@ -29,6 +29,21 @@ describe('pools of threads', () => {
         return threads.size === 0 && WorkerRegistry.workerCount() === 0;
       }, 'no thread is left');
       process.off('worker', onThread);
+      await registry.shutdown();
+    });
+
+  for (const name of /** @type {(keyof typeof POOLS)[]} */ (Object.keys(POOLS)))
+    it(`hooks of a pool of ${name} whose threads run their event loop are shown`, async () => {
+      const registry = new WorkerRegistry({ timeout: 60_000 });
+      // One thread that stays: another one may be ended before it has sent anything.
+      const options = { atomics: 'async', useAtomics: false, minThreads: 1, maxThreads: 1 };
+      const pool = await LoadedPool.create(name, options);
+      await pool.scrapeUnderLoad(registry, 5);
+      await until(
+        async () => /^hooked [1-9]/m.test(await registry.workerMetrics()),
+        'the event loops have run',
+      );
+      await pool.pool.destroy();
       await registry.shutdown();
     });
 });

@@ -408,21 +408,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(idOf(2), 'after the clock went back');
   });
 
-  it('a hook that a metric gets after its registration is published', async () => {
-    publish();
-    counter.collect = () => counter.inc({ kind: 'hooked' });
-    const late = new Gauge({ name: 'late', help: 'h', registers: registries });
-    late.collect = () => late.set(1);
-    read();
-    // Not turn(): messages that nobody listens to are lost then.
-    await undefined;
-    read();
-    const metrics = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray();
-    const shown = metrics.map(({ collect }) => typeof collect);
-    assert.deepEqual(shown, ['function', 'function']);
-  });
-
-  it('a help text, an aggregator and a get() that a metric gets after its registration are published', async () => {
+  it('a hook, a help text, an aggregator and a get() that a metric gets after its registration are published', async () => {
     publish();
     counter.inc({ kind: 'a' }, 3);
     const late = new Gauge({ name: 'late', help: 'h', registers: registries });
@@ -430,6 +416,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     read();
     await turn();
     counter.help = 'jobs that were done';
+    counter.collect = () => counter.inc({ kind: 'hooked' });
     late.aggregator = 'max';
     replaced.get = async () => ({
       name: 'replaced',
@@ -438,7 +425,9 @@ describe('the metrics of a thread as its reader sees them', () => {
       aggregator: 'sum',
       values: [],
     });
-    new Gauge({ name: 'another', help: 'h', registers: registries });
+    const another = new Gauge({ name: 'another', help: 'h', registers: registries });
+    another.collect = () => another.set(1);
+    read();
     // Not turn(): messages that nobody listens to are lost then.
     await undefined;
     read();
@@ -447,8 +436,15 @@ describe('the metrics of a thread as its reader sees them', () => {
       ['jobs that were done', 'max'],
     );
     assert.equal(mirrored('replaced'), undefined);
-    const names = mirror?.registries[0].getMetricsAsArray().map(({ name }) => name);
-    assert.deepEqual(names?.sort(), ['another', 'jobs_total', 'late', 'replaced']);
+    const shown = mirror?.registries[0]
+      .getMetricsAsArray()
+      .map(({ name, collect }) => [name, typeof collect]);
+    assert.deepEqual(shown?.sort(), [
+      ['another', 'function'],
+      ['jobs_total', 'function'],
+      ['late', 'undefined'],
+      ['replaced', 'undefined'],
+    ]);
     counter.inc({ kind: 'a' }, 2);
     const { table } = mirrored('jobs_total');
     assert.equal(table.pageOf(0)[table.offsetOf(0)], 5);

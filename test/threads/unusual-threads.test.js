@@ -222,38 +222,30 @@ describe('unusual threads', () => {
     },
   );
 
-  it('a help text that is none costs its metric, and not the thread', async () => {
+  it('a custom metric object without a name, and metrics whose help or aggregator have no text, cost no other metric', async () => {
     const thread = await start(`
-      new Counter({ name: 'odd', help: 'h' }).help = { toString: null };
-      counter.inc({ kind: 'a' }, 3);
-      parentPort.on('message', () => {
-        counter.inc({ kind: 'b' }, 4);
-        parentPort.postMessage('done');
-      });
-      parentPort.postMessage('ready');`);
-    await turn();
-    assert.deepEqual(await jobs(), { a: 3 });
-    thread.postMessage('go on');
-    await once(thread, 'message');
-    assert.deepEqual(await jobs(), { a: 3, b: 4 });
-  });
-
-  it('a custom metric object without a name, and a metric whose aggregator has no text, cost no other metric', async () => {
-    await start(`
       const { register } = require(${LIBRARY});
       const name = { toString: null };
       const get = async () => ({ name: 'custom', help: 'h', type: 'gauge', values: [{ value: 1, labels: {} }] });
       register.registerMetric({ name, get });
       register.registerMetric({ name: 'other', get: async () => ({ ...(await get()), name: 'other' }) });
       new Counter({ name: 'unreadable_total', help: 'h', aggregator: { toString: null } }).inc();
+      new Counter({ name: 'odd', help: 'h' }).help = { toString: null };
       counter.inc({ kind: 'a' }, 7);
       new Counter({ name: 'later_total', help: 'h' }).inc();
-      ${STAYS}`);
+      parentPort.on('message', () => {
+        counter.inc({ kind: 'b' }, 4);
+        parentPort.postMessage('done');
+      });
+      parentPort.postMessage('ready');`);
     let page = await registry.workerMetrics();
     // A thread that does not respond in 250 ms, as on a busy machine, is not waited for.
     for (let more = 0; more < 20 && !/^other /m.test(page); more++) page = await registry.workerMetrics();
     const samples = page.split('\n').filter(line => line !== '' && !line.startsWith('#'));
     assert.deepEqual(samples.sort(), ['custom 1', 'jobs_total{kind="a"} 7', 'later_total 1', 'other 1']);
+    thread.postMessage('go on');
+    await once(thread, 'message');
+    assert.deepEqual(await jobs(), { a: 7, b: 4 });
   });
 
   it('of two metrics of one name and different types, that of this thread or of the older thread is shown', async () => {
@@ -440,32 +432,27 @@ describe('unusual threads', () => {
     Atomics.store(end, 0, 1);
   });
 
-  it('a scrape does not wait for a thread that leaves while its hook runs', { timeout: 60_000 }, async () => {
-    await startAs(`
-      ${STARTS}
-      const registry = new WorkerRegistry();
-      new Gauge({ name: 'hooked', help: 'h', async collect() {
-        await registry.shutdown();
-        await new Promise(() => {});
-      } });
-      ${STAYS}`);
-    assert.match(await registry.workerMetrics({ timeout: 600_000 }), /^hooked/m);
-  });
-
-  it('a thread that leaves while its hook runs is warned of nothing', { timeout: 60_000 }, async () => {
-    const thread = await startAs(`
+  it(
+    'a scrape does not wait for a thread that leaves while its hook runs, and nobody is warned',
+    {
+      timeout: 60_000,
+    },
+    async () => {
+      const thread = await startAs(`
       ${STARTS}
       const warnings = [];
       process.on('warning', ({ message }) => warnings.push(message));
       const registry = new WorkerRegistry();
       new Gauge({ name: 'hooked', help: 'h', async collect() {
         await registry.shutdown();
+        await new Promise(resolve => parentPort.once('message', resolve));
         // The hook has ended by then.
         setImmediate(() => setImmediate(() => parentPort.postMessage(warnings)));
       } });
       ${STAYS}`);
-    const warned = once(thread, 'message');
-    await registry.workerMetrics();
-    assert.deepEqual(await warned, [[]]);
-  });
+      assert.match(await registry.workerMetrics({ timeout: 600_000 }), /^hooked/m);
+      thread.postMessage('end');
+      assert.deepEqual(await once(thread, 'message'), [[]]);
+    },
+  );
 });
