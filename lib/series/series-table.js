@@ -59,11 +59,6 @@ NO_FORMS.numberOf({});
 const NO_FOLLOWERS = Object.freeze([]);
 
 /**
- * @typedef {object} WaitingCapture
- * @property {(table: SeriesTable) => void} beforeReset called before recorded numbers are reset or removed
- */
-
-/**
  * Copies what a listener stores for each row, when rows get new numbers.
  *
  * @typedef {object} RowMove
@@ -107,8 +102,6 @@ class SeriesTable {
     this.listener = undefined;
     /** @type {readonly TableFollower[]} another list if one is added or removed */
     this.followers = NO_FOLLOWERS;
-    /** @type {Set<WaitingCapture> | undefined} that wait for hooks; undefined if there are none */
-    this.captures = undefined;
     /** Maximum number of live rows. */
     this.fullAt = NO_LIMIT;
     if (this.index !== undefined && maxSeries < NO_LIMIT) {
@@ -305,8 +298,6 @@ class SeriesTable {
    */
   removeRow(row, isExpired = false) {
     this.#beforeReset();
-    // A capture may have removed the row, because it has expired.
-    if (!this.isLive(row)) return;
     this.live ??= LiveRows.all(this.rowCount);
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live.remove(row);
@@ -368,7 +359,6 @@ class SeriesTable {
 
   #beforeReset() {
     if (this.starts !== undefined) countsAreLost();
-    if (this.captures !== undefined) for (const capture of this.captures) capture.beforeReset(this);
   }
 
   /** @param {number} row a live one, which is set to zero */

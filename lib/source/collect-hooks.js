@@ -38,9 +38,8 @@ class CollectHooks {
    * @param {Iterable<any>} metrics
    * @param {number} timeout milliseconds
    * @param {OnFailure} onFailure called once for each metric whose hook failed
-   * @returns {{pending: ReadonlySet<any>, ended: Promise<void>} | undefined} undefined if all hooks have
-   *   ended; otherwise the metrics whose hooks are pending, and a promise that resolves when they have ended,
-   *   or after the timeout
+   * @returns {Promise<void> | undefined} undefined if all hooks have ended; otherwise resolves when they have
+   *   ended, or after the timeout
    */
   run(metrics, timeout, onFailure) {
     /** @type {Map<any, Promise<unknown>>} */
@@ -67,8 +66,7 @@ class CollectHooks {
         onFailure(metric.name, error);
       }
     }
-    if (pending.size === 0) return undefined;
-    return { pending: new Set(pending.keys()), ended: this.#allEnded(pending, timeout, onFailure) };
+    return pending.size === 0 ? undefined : this.#allEnded(pending, timeout, onFailure);
   }
 
   /**

@@ -33,7 +33,6 @@ const NO_BLOCKS = Object.freeze([]);
  * @typedef {object} CaptureEntry
  * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
- * @property {TableNumbers} [numbers] a copy of the numbers of the view's table, if they were copied
  * @property {readonly ExtraBlock[]} [extras] of the view
  * @property {string} [json] from stringifyJson()
  */
@@ -139,7 +138,7 @@ function writeNumbers(writer, columns, capture, log, ahead) {
     } else {
       writer.uint32(log.numberOf(view));
       writer.uint32(endedNumber(view.ended));
-      writeColumns(writer, columns, entry.numbers ?? view.table);
+      writeColumns(writer, columns, view.numbers ?? view.table);
       writeExtras(writer, columns, extras, aheadOf);
     }
   });

@@ -220,24 +220,18 @@ class EndedRows {
     this.#active.add(endings);
   }
 
-  /**
-   * Closes all batches.
-   *
-   * @param {(table: SeriesTable) => boolean} [isHeld] whether a metric is to be shown as it was before
-   * @returns {number} the number of the last closed batch
-   */
-  close(isHeld = () => false) {
+  /** Closes all batches. */
+  close() {
     this.#dropUnread(idleClock.now());
     const number = this.#last + 1;
-    for (const { view, open, closed } of this.#active) {
-      if (open.length === 0 || isHeld(view.table)) continue;
+    for (const { open, closed } of this.#active) {
+      if (open.length === 0) continue;
       this.#last = number;
       for (const batch of open.splice(0)) {
         batch.view.ended = { batch: number, isRemoved: batch.isRemoved };
         closed.push(batch);
       }
     }
-    return this.#last;
   }
 
   /**
@@ -251,15 +245,6 @@ class EndedRows {
   /** Whether there are no batches. */
   get isEmpty() {
     return this.#active.size === 0;
-  }
-
-  /**
-   * @param {SeriesTable} table
-   * @param {number} number of a batch
-   * @returns {boolean} whether a later one of the metric is closed
-   */
-  hasClosedSince(table, number) {
-    return this.viewsOf(table).some(({ ended }) => ended !== undefined && ended.batch > number);
   }
 
   /**

@@ -12,7 +12,6 @@ const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
-const { EarlyCopies } = require('./early-copies');
 const { EndedRows } = require('./ended-rows');
 const { readableMetrics } = require('./readable-metrics');
 const { warnOfOtherClients } = require('../registry/other-clients');
@@ -31,8 +30,8 @@ const MAX_NAME_LENGTH = 1000;
 
 const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 
-/** @type {Pick<CaptureEntry, 'extras'>} */
-const NO_EXTRAS = Object.freeze({ extras: [] });
+/** @type {readonly import('./extras').ExtraBlock[]} */
+const NO_EXTRAS = Object.freeze([]);
 
 /** @typedef {import('./source-log').LogPosition} LogPosition */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -48,13 +47,6 @@ class Source {
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
   #failures = new FailureCounts();
-  /** @type {EarlyCopies | undefined} for a capture after asynchronous hooks */
-  #copies = undefined;
-  /**
-   * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. If
-   *   a hook removes a metric, prom-client still shows it
-   */
-  #started = undefined;
   #ended = new EndedRows();
   /** How many losses the log had when the metrics of ended rows were last checked. */
   #seenLosses = 0;
@@ -87,9 +79,7 @@ class Source {
   /**
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
    * same turn as the hooks, like prom-client reads metrics, because a program may reset a metric right after
-   * its hook. If the capture must wait for asynchronous hooks, the numbers that the other hooks have set are
-   * copied in that turn. Numbers of metrics without a hook are copied only if the program resets or removes
-   * them meanwhile: a later scrape may share the capture, and must include what was recorded before it.
+   * its hook. If some hooks are asynchronous, all metrics are read after the last one has ended.
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
@@ -108,23 +98,16 @@ class Source {
     await this.#inSlices(this.#preparation(this.#views(), ahead, onProgress));
     // Otherwise the capture would run in the same turn as the last slice, and block the loop for longer.
     await turn();
-    const started = this.#metricsByRegistry();
     const hooksBegan = performance.now();
-    const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
-    if (unfinished === undefined) return ahead && this.#afterHooks(started, () => capture?.(ahead, Infinity));
-    const copies = this.#copiesWithout(unfinished.pending);
-    try {
-      await unfinished.ended;
-      const current = this.#views();
-      await this.#inSlices(this.#encodeChanged(current.filter(hasExtras), false));
-      if (ahead === undefined || capture === undefined) return undefined;
-      // Extends the log by what the hooks have added.
-      await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
-    } finally {
-      copies.end();
-    }
-    this.#copies = copies;
-    return this.#afterHooks(started, () => capture(ahead, hooksBegan));
+    const ended = timeout === undefined ? undefined : this.#runHooks(timeout);
+    if (ended === undefined) return ahead && capture?.(ahead, Infinity);
+    await ended;
+    const current = this.#views();
+    await this.#inSlices(this.#encodeChanged(current.filter(hasExtras), false));
+    if (ahead === undefined || capture === undefined) return undefined;
+    // Extends the log by what the hooks have added.
+    await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
+    return capture(ahead, hooksBegan);
   }
 
   /** @param {Generator<void>} steps */
@@ -138,46 +121,14 @@ class Source {
   }
 
   /**
-   * @template T
-   * @param {Map<any, any[]>} started
-   * @param {() => T} capture
-   * @returns {T}
-   */
-  #afterHooks(started, capture) {
-    this.#started = started;
-    try {
-      return capture();
-    } finally {
-      this.#started = this.#copies = undefined;
-    }
-  }
-
-  /**
-   * @param {Map<any, any[]>} metrics by registry
    * @param {number} timeout milliseconds
+   * @returns {Promise<void> | undefined} undefined if all have ended
    */
-  #runHooks(metrics, timeout) {
-    // The hook of a metric that is in two registries runs only once.
-    const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
+  #runHooks(timeout) {
+    const hooks = this.#metrics().map(metric =>
       viewOf(metric) === undefined ? this.#customMetrics.hookOf(metric) : metric,
     );
     return this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure(COLLECT, name, reason));
-  }
-
-  /**
-   * @param {ReadonlySet<any>} except metrics whose hooks have not ended
-   * @returns {EarlyCopies}
-   */
-  #copiesWithout(except) {
-    const metrics = this.#metrics().flatMap(metric => {
-      const view = viewOf(metric);
-      if (view === undefined || except.has(metric)) return [];
-      return { view, hasHook: typeof metric.collect === 'function' };
-    });
-    const copies = new EarlyCopies(metrics, view => this.#extrasOf(view, true));
-    // Batches up to this number are in no copy.
-    copies.closedBatch = this.#ended.close();
-    return copies;
   }
 
   /**
@@ -239,26 +190,20 @@ class Source {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
-    /** @type {MetricView[]} */
-    const views = [];
     const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
     for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
-      for (const metric of this.#withRemoved(registry, metrics)) {
+      for (const metric of metrics) {
         const view = viewOf(metric);
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
-          // Not spread into a new object, because that takes V8 2 µs instead of 0.1.
-          const { numbers, extras } = this.#numbersOf(view, isCurrent);
-          entries.push({ defaults, view, numbers, extras });
-          views.push(view);
+          entries.push({ defaults, view, extras: this.#extrasOf(view, isCurrent) });
           continue;
         }
         const json = this.#customMetrics.jsonOf(metric);
         if (json !== undefined) entries.push({ defaults, json });
       }
     }
-    const { length } = entries;
     this.#addEnded(entries);
     const capture = {
       workerId,
@@ -270,7 +215,9 @@ class Source {
       failures: [...this.#failures.entries, ...tableCounts(entries)],
       isLast,
     };
-    for (const { view } of entries.slice(length)) views.push(/** @type {MetricView} */ (view));
+    /** @type {MetricView[]} */
+    const views = [];
+    for (const { view } of entries) if (view !== undefined) views.push(view);
     runThrough(this.log.extend(views));
     if (this.#seenLosses !== this.log.losses) {
       this.#seenLosses = this.log.losses;
@@ -285,13 +232,12 @@ class Source {
    * @param {CaptureEntry[]} entries of all metrics
    */
   #addEnded(entries) {
-    // Closed last, because reading a metric may remove expired rows. If a metric is shown from a copy, rows
-    // that have ended since the copy follow in the next capture.
-    this.#ended.close(table => this.#copyOf(table) !== undefined);
+    // Closed last, because reading a metric may remove expired rows.
+    this.#ended.close();
     if (this.#ended.isEmpty) return;
     for (const { defaults, view } of [...entries]) {
       for (const ended of view === undefined ? [] : this.#ended.viewsOf(view.table))
-        entries.push({ defaults, view: ended, ...this.#extrasOf(ended, true) });
+        entries.push({ defaults, view: ended, extras: this.#extrasOf(ended, true) });
     }
   }
 
@@ -327,35 +273,15 @@ class Source {
   }
 
   /**
-   * @param {import('../series/series-table').SeriesTable} table
-   * @returns {ReturnType<EarlyCopies['of']>} also undefined if rows of the copy are already offered as ended
-   */
-  #copyOf(table) {
-    const copies = this.#copies;
-    const isOffered = copies !== undefined && this.#ended.hasClosedSince(table, copies.closedBatch);
-    return isOffered ? undefined : copies?.of(table);
-  }
-
-  /**
-   * @param {MetricView} view
-   * @param {boolean} isCurrent see #extrasOf()
-   * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
-   */
-  #numbersOf(view, isCurrent) {
-    const { numbers } = view;
-    return numbers ? { numbers } : (this.#copyOf(view.table) ?? this.#extrasOf(view, isCurrent));
-  }
-
-  /**
    * @param {MetricView} view
    * @param {boolean} isCurrent whether to encode digests that have changed since prepare(), because hooks run
    *   later and may observe
-   * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
+   * @returns {readonly import('./extras').ExtraBlock[]}
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
     if (!hasExtras(view)) return NO_EXTRAS;
-    return { extras: this.#encodersOf(view).flatMap(encoder => encoder.blocksOf(view, isCurrent)) };
+    return this.#encodersOf(view).flatMap(encoder => encoder.blocksOf(view, isCurrent));
   }
 
   /** Loaded on first use: programs without native histograms do not need this file. */
@@ -396,18 +322,6 @@ class Source {
     const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
     this.#failures.add(stage, name);
     if (stage === COLLECT) warnOfHook(name, reason);
-  }
-
-  /**
-   * @param {any} registry
-   * @param {any[]} metrics of the registry now
-   * @returns {any[]} the same, and those that were removed after the hooks were started
-   */
-  #withRemoved(registry, metrics) {
-    const started = this.#started?.get(registry) ?? [];
-    if (started.every((metric, i) => metric === metrics[i])) return metrics;
-    const names = new Set(metrics.map(({ name }) => name));
-    return [...metrics, ...started.filter(({ name }) => !names.has(name))];
   }
 
   /**

@@ -72,8 +72,7 @@ class EndedThreads {
   }
 
   /**
-   * Ends early while a capture waits for hooks, because the capture may have copied rows that would then also
-   * be in the totals. The next call continues, even if this one has not ended.
+   * The next call continues, even if this one has not ended.
    *
    * @returns {Generator<void>} yields where a slice may end
    */
@@ -83,7 +82,7 @@ class EndedThreads {
       for (const registry of mirror.registries) {
         for (const metric of lastingOf(registry).getMetricsAsArray()) {
           const view = /** @type {MetricView} */ (viewOf(metric));
-          if (!(yield* this.#moveRows(view, registry[DEFAULT_LABELS]))) return;
+          yield* this.#moveRows(view, registry[DEFAULT_LABELS]);
         }
       }
       this.mirrors.delete(mirror);
@@ -93,15 +92,13 @@ class EndedThreads {
   /**
    * @param {MetricView} view of a thread
    * @param {Record<string, string>} defaults its registry's default labels
-   * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all rows are in the
-   *   totals
+   * @returns {Generator<void>} yields where a slice may end
    */
   *#moveRows(view, defaults) {
     const table = /** @type {import('../source/mirror-table').MirrorTable} */ (view.table);
     const totals = this.#retired.totalsFor(view, defaults);
     let count = 0;
     for (const row of table.liveRows()) {
-      if (table.captures !== undefined) return false;
       if (!table.isLive(row)) continue;
       // Removed first: if memory runs out, the row is lost, but not counted twice.
       table.removeRow(row);
@@ -110,7 +107,6 @@ class EndedThreads {
     }
     totals.table.overflows += table.overflowCount;
     table.overflows = new Float64Array(1);
-    return true;
   }
 }
 

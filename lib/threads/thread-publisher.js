@@ -381,7 +381,7 @@ class ThreadPublisher {
           failed.set(nameOf({ name }), textOf(reason)),
         );
       });
-      await running?.ended;
+      await running;
       // This thread has left meanwhile, or joins again: the hub does not wait for the answer any more.
       if (this.#log !== log) return;
       for (const published of this.#all()) {

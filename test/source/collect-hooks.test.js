@@ -22,7 +22,7 @@ function callOf(hooks, metric, timeout) {
   const call = { failures: [], isEnded: false, ended: Promise.resolve() };
   const onFailure = (name, reason) => call.failures.push(`${name}: ${reason?.message ?? reason}`);
   const running = hooks.run([metric].flat(), timeout, onFailure);
-  call.ended = Promise.resolve(running?.ended).then(() => void (call.isEnded = true));
+  call.ended = Promise.resolve(running).then(() => void (call.isEnded = true));
   return call;
 }
 

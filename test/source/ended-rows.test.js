@@ -373,44 +373,24 @@ describe('rows that have ended', () => {
     assert.deepStrictEqual(counts, [{ stage: 'expired', metric: '', count: 2 }]);
   });
 
-  /** A metric that is shown as it was when asynchronous hooks were called. */
-  const withHook = async ({ source, registry }, reader, meanwhile) => {
-    let end;
-    const collect = () => new Promise(resolve => (end = resolve));
-    new Gauge({ name: 'slow', help: 'h', registers: [registry], collect });
-    source.asked(0);
-    const captured = source.prepare(1000, {
-      capture: ahead => bytesOf(source.captureWithLog(WORKER, undefined, { ahead })),
-    });
-    while (end === undefined) await new Promise(setImmediate);
-    meanwhile();
-    end();
-    registry.removeSingleMetric('slow');
-    return reader.take(await captured);
-  };
-
   it('count once if they end while a capture waits for hooks, and others write columns meanwhile', async () => {
-    for (const others of [0, 1]) {
+    for (const isWritten of [false, true]) {
       const worker = workerWith();
-      const { counter } = worker;
+      const { counter, registry } = worker;
       const reader = new Reader();
-      counter.inc({ a: 'before' }, 3);
       await answer(worker, reader);
       counter.inc({ a: 'x' }, 5);
-      counter.remove({ a: 'before' });
-      await withHook(worker, reader, () => {
+      const collect = async () => {
+        await null;
         counter.remove({ a: 'x' });
         counter.inc({ a: 'x' }, 2);
-        if (others > 0) unasked(worker, reader);
-        assert.strictEqual(reader.totals().get('{"a":"before"}'), 3);
-      });
-      const shown = others > 0 ? 7 : 5;
-      assert.deepStrictEqual(Object.fromEntries(reader.totals()), {
-        '{"a":"before"}': 3,
-        '{"a":"x"}': shown,
-      });
-      await answer(worker, reader);
-      assert.deepStrictEqual(Object.fromEntries(reader.totals()), { '{"a":"before"}': 3, '{"a":"x"}': 7 });
+        if (isWritten) unasked(worker, reader);
+      };
+      new Gauge({ name: 'slow', help: 'h', registers: [registry], collect });
+      for (let i = 0; i < 2; i++, registry.removeSingleMetric('slow')) {
+        await answer(worker, reader);
+        assert.deepStrictEqual(Object.fromEntries(reader.totals()), { '{"a":"x"}': 7 });
+      }
     }
   });
 

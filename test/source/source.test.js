@@ -253,68 +253,29 @@ test('a label name that is added at any step of the encoding leaves a snapshot t
   }
 });
 
-for (const [name, meanwhile, shown] of [
-  ['is reset', ({ counter }) => counter.reset(), MANY],
-  ['gets label sets', ({ counter }) => counter.inc({ a: 'new', b: 'new' }), MANY],
-  ['loses label sets', ({ counter }) => counter.remove({ a: 'value 5', b: 5 }), MANY],
-  // Its rows have other numbers then, so that the copy does not fit.
-  [
-    'is compacted',
-    ({ counter }) => {
+test('Source: a capture after an asynchronous hook shows what has been reset, added, removed or compacted meanwhile', async () => {
+  for (const meanwhile of [
+    counter => counter.reset(),
+    counter => counter.inc({ a: 'new', b: 'new' }),
+    counter => counter.remove({ a: 'value 5', b: 5 }),
+    counter => {
       for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
       assert.ok(compactTable(viewOf(counter).table));
     },
-    10,
-  ],
-]) {
-  test(`Source: a metric that ${name} while another one's hook is waited for`, async () => {
-    const worker = workerWithMany();
-    const { source, counter, registry } = worker;
-    counter.collect = () => {};
+  ]) {
+    const { source, counter, registry } = workerWithMany();
     const collect = async () => {
       await null;
-      meanwhile(worker);
+      meanwhile(counter);
+      registry.removeSingleMetric('g');
     };
     new Gauge({ name: 'g', help: 'g', registers: [registry], collect });
     const store = new ClusterStore();
     await source.prepare(1000, {
       capture: ahead => store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, undefined, { ahead }))),
     });
-    const names = [...samplesOf(textOf(store)).keys()].filter(name => name.startsWith('many'));
-    assert.strictEqual(names.length, shown);
-    // The next snapshot continues what the reader has.
-    registry.removeSingleMetric('g');
-    counter.inc({ a: 'next', b: 'next' });
-    await captureWith({ source, store });
     await assertShows(store, registry);
-  });
-}
-
-test('Source: what is reset while several captures wait is in all of them', async () => {
-  const { registry, registries, source } = makeWorker();
-  const registers = [registry];
-  const counter = new Counter({ name: 'counted_total', help: 'h', registers });
-  counter.inc(5);
-  /** @type {(() => void)[]} */
-  const hooks = [];
-  new Gauge({ name: 'slow', help: 'h', registers, collect: () => new Promise(end => hooks.push(end)) });
-  // As those of AggregatorRegistry and WorkerRegistry.
-  const waiting = [source, makeWorker(registries).source].map(each => {
-    const store = new ClusterStore();
-    return each.prepare(60_000, {
-      capture: ahead => {
-        store.apply(WORKER, bytesOf(each.captureWithLog(WORKER, undefined, { ahead })));
-        return [...samplesOf(textOf(store))].find(([key]) => key.startsWith('counted_total'))?.[1];
-      },
-    });
-  });
-  while (hooks.length < 2) await new Promise(setImmediate);
-  counter.reset();
-  for (const end of hooks) {
-    end();
-    await new Promise(setImmediate);
   }
-  assert.deepStrictEqual(await Promise.all(waiting), [5, 5]);
 });
 
 test('Source: a metric whose properties cannot be read costs itself only, and is counted', async () => {
@@ -380,35 +341,6 @@ test('Source: a default label that was made invalid in place costs itself only, 
   assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 2 }]);
 });
 
-test('capture: metrics that a hook removes are shown once more, as by prom-client', async () => {
-  for (const isAsync of [false, true]) {
-    for (const remove of [registry => registry.clear(), registry => registry.removeSingleMetric('hooked')]) {
-      const { registry, source } = makeWorker();
-      const registers = [registry];
-      new Counter({ name: 'other_total', help: 'h', registers }).inc(3);
-      const hooked = new Gauge({ name: 'hooked', help: 'h', registers });
-      hooked.collect = () => {
-        hooked.set(5);
-        remove(registry);
-        return isAsync ? new Promise(resolve => setImmediate(resolve)) : undefined;
-      };
-      const store = new ClusterStore();
-      const shown = async () => {
-        const position = store.worker(WORKER)?.position;
-        await source.prepare(1000, {
-          capture: ahead => store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, position, { ahead }))),
-        });
-        return samplesOf(textOf(store));
-      };
-      assert.deepStrictEqual([...(await shown()).values()], [3, 5]);
-      // A metric of the same name takes its place.
-      if (registry.getSingleMetric('hooked') === undefined)
-        new Gauge({ name: 'hooked', help: 'h', registers }).set(6);
-      assert.strictEqual([...(await shown()).values()].at(-1), 6);
-    }
-  }
-});
-
 test('Source: failures of more metrics than are counted by name are counted together', async () => {
   const { source } = makeWorker();
   const store = new ClusterStore();
@@ -420,61 +352,6 @@ test('Source: failures of more metrics than are counted by name are counted toge
   assert.deepStrictEqual(failures.at(-1), { stage: 'other', metric: '', count: 101 });
   assert.strictEqual(failures.find(({ metric }) => metric === 'metric_5').count, 2);
   assert.strictEqual(failures.length, 1001);
-});
-
-for (const [when, isFirstCaptured] of [
-  ['while both wait', false],
-  ['after the first has ended', true],
-]) {
-  test(`Source: two captures that wait for hooks have what is reset ${when}`, async () => {
-    const { registry, registries, source } = makeWorker();
-    const counter = new Counter({ name: 'c', help: 'c', registers: [registry] });
-    const hooks = [];
-    const collect = () => new Promise(resolve => hooks.push(resolve));
-    new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
-    counter.inc(7);
-    // A worker that is also the member of a group has two sources.
-    const sources = [source, new Source(() => registries)];
-    const captures = sources.map(each =>
-      each.prepare(60_000, { capture: ahead => bytesOf(each.captureWithLog(WORKER, undefined, { ahead })) }),
-    );
-    while (hooks.length < 2) await new Promise(resolve => setImmediate(resolve));
-    if (isFirstCaptured) {
-      hooks[0]();
-      // Whose hook that is depends on how long the slices before it have taken.
-      await Promise.race(captures);
-    }
-    counter.reset();
-    for (const end of hooks) end();
-    for (const bytes of await Promise.all(captures)) {
-      const store = new ClusterStore();
-      store.apply(WORKER, bytes);
-      assert.match(textOf(store), /^c 7$/m);
-    }
-    assert.strictEqual(viewOf(counter).table.captures, undefined);
-  });
-}
-
-test('Source: a label set that ages while a capture waits is removed once', async t => {
-  t.mock.timers.enable({ apis: ['Date'], now: 0 });
-  const { registry, source } = makeWorker();
-  const window = { maxAgeSeconds: 10, ageBuckets: 2, pruneAgedBuckets: true };
-  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [registry], ...window });
-  summary.observe({ a: 'old' }, 1);
-  t.mock.timers.tick(11_000);
-  summary.observe({ a: 'new' }, 2);
-  const hooks = [];
-  const collect = () => new Promise(resolve => hooks.push(resolve));
-  new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
-  const captured = source.prepare(60_000, { capture: () => [] });
-  while (hooks.length === 0) await new Promise(resolve => setImmediate(resolve));
-  const countsOf = ({ values }) =>
-    values.filter(({ metricName }) => metricName === 's_count').map(({ labels, value }) => [labels.a, value]);
-  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 1]]);
-  hooks[0]();
-  await captured;
-  summary.observe({ a: 'new' }, 3);
-  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 2]]);
 });
 
 test("Source: the first failure of a metric's collect hook is a process warning with its error", async t => {

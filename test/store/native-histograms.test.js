@@ -114,27 +114,6 @@ describe('a native histogram in columns', () => {
     assert.deepEqual(bucketsIn(store), {});
     assert.match(textOf(store), /^next 1$/m);
   });
-
-  it('is as it was when the hooks were called that others wait for', async () => {
-    const worker = nativeWorker();
-    const collect = () =>
-      new Promise(resolve =>
-        setImmediate(() => {
-          worker.histogram.reset();
-          worker.histogram.observe({ a: 'x' }, 1e6);
-          resolve();
-        }),
-      );
-    new Gauge({ name: 'slow', help: 'h', registers: [worker.registry], collect });
-    worker.histogram.observe({ a: 'x' }, 3);
-    const before = bucketsOf(worker.histogram);
-    const snapshot = worker.source.prepare(1000, {
-      capture: ahead => bytesOf(worker.source.captureWithLog(1, undefined, { ahead })),
-    });
-    const store = new ClusterStore();
-    store.apply(1, await snapshot);
-    assert.deepEqual(bucketsIn(store), before);
-  });
 });
 
 describe('the buckets of a row, from another process', () => {
