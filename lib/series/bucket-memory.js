@@ -212,11 +212,11 @@ function readSide(pages, words, head, side) {
 }
 
 /**
- * @param {BucketMemory} memory
+ * @param {Int32Array[]} words of heads
  * @param {number} row
  * @returns {number} rises with each change of the row; -1 if its memory is not there
  */
-function changesOfRow({ words }, row) {
+function changesOfRow(words, row) {
   return words[row >> HEAD_SHIFT]?.[headOf(row) + CHANGES] ?? -1;
 }
 

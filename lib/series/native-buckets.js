@@ -209,7 +209,7 @@ class NativeBuckets {
    * @param {number} row
    */
   changesOf(row) {
-    return changesOfRow(this.memory, row);
+    return changesOfRow(this.#words, row);
   }
 
   /**

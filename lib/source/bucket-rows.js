@@ -1,10 +1,11 @@
 'use strict';
 
-// The bytes of sparse buckets: a block has some rows of a native histogram, with their populated buckets
-// only. A number takes a byte for each 7 bits, the lowest first, and indices are written as differences: most
-// buckets take two bytes. Indices must rise, and counts must be whole numbers.
+// The sparse buckets of a native histogram's rows, in blocks: populated buckets only. A number takes a byte
+// for each 7 bits, the lowest first, and indices are written as differences: most buckets take two bytes.
+// Indices must rise, and counts must be whole numbers.
 
 const { LITTLE_ENDIAN, SnapshotError } = require('./byte-buffers');
+const { BUCKETS, LATER_BUCKETS } = require('./source-format');
 const { MIN_SCHEMA, MAX_SCHEMA, isIndex } = require('../series/native-index');
 
 /** Schema and zero threshold. */
@@ -14,23 +15,19 @@ const MOST_BYTES_OF_NUMBER = 8;
 /** Maximum length of the difference of two indices, and a count. */
 const MOST_BYTES_OF_BUCKET = 4 + MOST_BYTES_OF_NUMBER;
 
-/** Length of a row's head: its version, its number, and its length in bytes. */
-const INDEX_BYTES = 16;
-
 const CHUNK_BYTES = 16384;
-const ROWS_PER_STEP = 32;
 
 /** The first index is written as the difference from this, which is less than any index of any schema. */
 const BEFORE_FIRST = -(2 ** 19);
 
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
 /** @typedef {Buckets['positive']} Side */
-/** @typedef {import('./extras').ExtraBlock} ExtraBlock */
+/** @typedef {import('./extras').SourceBuckets} SourceBuckets */
 
 /**
- * An encoded row: `version` identifies this encoding, `changes` is what changesOf() returned.
+ * `changes` is what changesOf() has returned.
  *
- * @typedef {{changes: number, version: number, bytes: Uint8Array}} EncodedRow
+ * @typedef {import('./row-blocks').EncodedRow & {changes: number | undefined}} EncodedBuckets
  */
 
 /** Encodes rows. Several rows share a piece of memory. */
@@ -96,118 +93,57 @@ class BucketWriter {
   }
 }
 
-/**
- * Makes a block.
- *
- * @param {number} kind
- * @param {readonly number[]} rows in rising order
- * @param {readonly (EncodedRow | undefined)[]} encoded the encoded rows, by row number
- * @param {EncodedRow[]} [copies] receives them by row number, in the memory of the block
- * @returns {Generator<void, ExtraBlock>} yields where a slice may end
- */
-function* blockOf(kind, rows, encoded, copies) {
-  const taken = /** @type {EncodedRow[]} */ (rows.map(row => encoded[row]));
-  const headBytes = rows.length * INDEX_BYTES;
-  const bytes = taken.reduce((sum, { bytes: { length } }) => sum + length, headBytes);
-  const all = new Float64Array(Math.ceil(bytes / 8));
-  const index = new Int32Array(all.buffer, rows.length * 8, rows.length * 2);
-  const target = new Uint8Array(all.buffer, 0, bytes);
-  let end = headBytes;
-  for (let i = 0; i < rows.length; i++) {
-    const { changes, version, bytes: own } = taken[i];
-    all[i] = version;
-    index[i * 2] = rows[i];
-    index[i * 2 + 1] = own.length;
-    target.set(own, end);
-    if (copies) copies[rows[i]] = { changes, version, bytes: target.subarray(end, end + own.length) };
-    end += own.length;
-    if ((i + 1) % ROWS_PER_STEP === 0) yield;
-  }
-  return { kind, count: rows.length, chunks: [all] };
-}
+const writer = new BucketWriter();
 
-/** Reads a block, which may come from another process: the constructor checks all of it. */
-class BucketRows {
-  #earlier;
-  #versions;
-  /** @type {Int32Array} row number and length in bytes of each row */
-  #rows;
-  /** @type {Float64Array} where the bytes of each row end */
-  #ends;
+/** Unlike counts of changes, versions are unique, even for rows that return and metrics registered again. */
+let nextVersion = 1;
+
+/** @type {import('./row-encoder').RowKind<SourceBuckets, EncodedBuckets>} */
+const BUCKET_ROWS = {
+  ahead: BUCKETS,
+  later: LATER_BUCKETS,
+  rowsPerStep: 32,
+  rowsOf: ({ buckets }) => buckets,
+  encode: (buckets, row) => {
+    const changes = buckets.changesOf(row);
+    const read = buckets.read(row);
+    return read && { changes, version: nextVersion++, bytes: writer.add(read) };
+  },
+};
+
+/**
+ * Reads the rows of a block.
+ *
+ * @implements {RowReader}
+ */
+class BucketReader {
   #bytes;
   #view;
   #position = 0;
 
-  /**
-   * @param {import('./byte-buffers').ByteReader} reader at the beginning of the block
-   * @param {number} count of rows in it
-   * @param {number} rowCount of the table
-   * @param {BucketRows} [earlier] a block whose rows this one replaces
-   * @throws {SnapshotError} if the bytes do not follow the format
-   */
-  constructor(reader, count, rowCount, earlier) {
-    this.#earlier = earlier;
-    if (count > rowCount) throw invalid(`the buckets of ${count} rows of ${rowCount}`);
-    this.#versions = reader.float64Array(count);
-    this.#rows = reader.int32Array(count * 2);
-    this.#bytes = reader.buffer.subarray(reader.position, reader.end);
-    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
-    this.#ends = new Float64Array(count);
-    let [before, end] = [-1, 0];
-    for (let i = 0; i < count; i++) {
-      const [row, length] = [this.#rows[i * 2], this.#rows[i * 2 + 1]];
-      if (!(row > before && row < rowCount)) throw invalid(`buckets of row ${row} of ${rowCount}`);
-      before = row;
-      end += length;
-      if (!(length > HEAD_BYTES && end <= this.#bytes.length))
-        throw new SnapshotError('length', `the buckets of a row end at ${end} of ${this.#bytes.length}`);
-      this.#ends[i] = end;
-      this.#read(i, false);
-      if (this.#position !== end) throw new SnapshotError('length', 'the buckets of a row do not end');
-    }
+  /** @param {Buffer} bytes */
+  constructor(bytes) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
   /**
-   * @param {number} row
-   * @returns {number | undefined} a number that differs after each change of the row's buckets; undefined if
-   *   no block has the row
+   * @param {number} start
+   * @param {number} end
    */
-  changesOf(row) {
-    const place = this.#placeOf(row);
-    return place < 0 ? this.#earlier?.changesOf(row) : this.#versions[place];
+  check(start, end) {
+    if (!(end - start > HEAD_BYTES)) throw new SnapshotError('length', 'the buckets of a row have no end');
+    this.read(start, end, false);
+    if (this.#position !== end) throw new SnapshotError('length', 'the buckets of a row do not end');
   }
 
   /**
-   * @param {number} row
-   * @returns {Buckets | undefined} undefined if no block has the row
-   */
-  read(row) {
-    const place = this.#placeOf(row);
-    return place < 0 ? this.#earlier?.read(row) : this.#read(place, true);
-  }
-
-  /**
-   * @param {number} row
-   * @returns {number} position of the row in the block; negative if it is not there
-   */
-  #placeOf(row) {
-    const rows = this.#rows;
-    let [low, high] = [0, rows.length / 2];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (rows[middle * 2] < row) low = middle + 1;
-      else high = middle;
-    }
-    return rows[low * 2] === row ? low : -1;
-  }
-
-  /**
-   * @param {number} place
-   * @param {boolean} isKept false only to check the bytes
+   * @param {number} start
+   * @param {number} _end
+   * @param {boolean} [isKept] false only to check the bytes
    * @returns {Buckets}
    */
-  #read(place, isKept) {
-    const start = this.#ends[place] - this.#rows[place * 2 + 1];
+  read(start, _end, isKept = true) {
     const schema = this.#bytes[start] + MIN_SCHEMA;
     if (schema > MAX_SCHEMA) throw invalid(`schema ${schema} of a native histogram`);
     const zeroThreshold = this.#view.getFloat64(start + 1, LITTLE_ENDIAN);
@@ -274,4 +210,6 @@ function invalid(message) {
   return new SnapshotError('numbers', message);
 }
 
-module.exports = { BucketWriter, BucketRows, blockOf };
+/** @typedef {import('./row-blocks').RowReader<Buckets>} RowReader */
+
+module.exports = { BUCKET_ROWS, BucketWriter, BucketReader };

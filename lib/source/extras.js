@@ -3,9 +3,10 @@
 // Extras: what rows have besides their columns. A snapshot has a block of each kind for each metric that has
 // it. A new kind is added here; source.js chooses its encoder, and store/cluster-family.js merges it.
 
-const { SnapshotError } = require('./byte-buffers');
+const { RowBlock } = require('./row-blocks');
+const { digestReader } = require('./digest-rows');
 const { decodeExemplars } = require('./exemplars');
-const { DIGESTS, EXEMPLARS, BUCKETS, LATER_BUCKETS } = require('./source-format');
+const { DIGESTS, LATER_DIGESTS, EXEMPLARS, BUCKETS, LATER_BUCKETS } = require('./source-format');
 
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
@@ -45,9 +46,9 @@ const { DIGESTS, EXEMPLARS, BUCKETS, LATER_BUCKETS } = require('./source-format'
 
 /**
  * @typedef {object} ExtraEncoder
- * @property {(view: MetricView) => Generator<void>} encodeChanged encodes what has changed; yields where a
- *   slice may end
- * @property {(view: MetricView, isCurrent: boolean) => ExtraBlock[]} blocksOf as encoded; `isCurrent` if what
+ * @property {(view: MetricView, isAhead: boolean) => Generator<void>} encodeChanged encodes what has changed;
+ *   `isAhead` if blocks can still be written ahead of the capture. Yields where a slice may end
+ * @property {(view: MetricView, isExact: boolean) => ExtraBlock[]} blocksOf as encoded; `isExact` if what
  *   has changed since must be in them, however long that takes
  * @property {(view: MetricView) => ExtraBlock | undefined} [aheadOf] a block of a single chunk that can be
  *   written ahead of the capture: blocksOf() gives the same block or another one
@@ -62,42 +63,51 @@ const { DIGESTS, EXEMPLARS, BUCKETS, LATER_BUCKETS } = require('./source-format'
 
 /** @type {Readonly<Record<number, ExtraKind>>} */
 const EXTRAS = {
-  [DIGESTS]: { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
+  [DIGESTS]: { name: 'digestOf', decode: readDigests },
+  [LATER_DIGESTS]: { name: 'digestOf', decode: readDigests },
   // Exemplars are decoded only when they are shown.
   [EXEMPLARS]: { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
   [BUCKETS]: { name: 'buckets', decode: readBuckets },
   [LATER_BUCKETS]: { name: 'buckets', decode: readBuckets },
 };
 
+const NO_DIGEST = { version: 0, centroids: new Float64Array(0) };
+
 /**
- * @param {ByteReader} reader
+ * @param {() => ByteReader} open
+ * @param {number} count
  * @param {number} rowCount
- * @throws {SnapshotError} if they reach past the end
+ * @param {RowExtras['digestOf']} earlier
+ * @returns {NonNullable<RowExtras['digestOf']>}
+ * @throws {SnapshotError} if they are not valid
  */
-function readDigests(reader, rowCount) {
-  const index = reader.float64Array(rowCount * 2);
-  /** @type {Float64Array[]} */
-  const centroids = [];
-  for (let row = 0; row < rowCount; row++) {
-    const count = index[row * 2];
-    if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
-    centroids.push(reader.float64Array(count * 2));
-  }
-  return (/** @type {number} */ row) => ({ version: index[row * 2 + 1], centroids: centroids[row] });
+function readDigests(open, count, rowCount, earlier) {
+  const block = new RowBlock(open(), count, rowCount, digestReader);
+  return row => {
+    const version = block.versionOf(row);
+    if (version === undefined) return earlier?.(row) ?? NO_DIGEST;
+    return { version, centroids: /** @type {Float64Array} */ (block.read(row)) };
+  };
 }
 
 /**
  * @param {() => ByteReader} open
  * @param {number} count
  * @param {number} rowCount
- * @param {import('./bucket-rows').BucketRows | undefined} earlier
+ * @param {SourceBuckets | undefined} earlier
  * @returns {SourceBuckets}
  * @throws {SnapshotError} if they are not valid
  */
 function readBuckets(open, count, rowCount, earlier) {
   // Loaded on first use: programs without native histograms do not need this file.
-  const { BucketRows } = require('./bucket-rows');
-  return new BucketRows(open(), count, rowCount, earlier);
+  const { BucketReader } = require('./bucket-rows');
+  const block = new RowBlock(open(), count, rowCount, bytes => new BucketReader(bytes));
+  return {
+    read: row => block.read(row) ?? earlier?.read(row),
+    changesOf: row => block.versionOf(row) ?? earlier?.changesOf(row),
+  };
 }
+
+/** @typedef {import('./byte-buffers').SnapshotError} SnapshotError */
 
 module.exports = { EXTRAS };

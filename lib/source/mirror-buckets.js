@@ -60,7 +60,7 @@ class MirrorBuckets {
    */
   #latest(row) {
     // Read first: if the thread counts while the row is read, the next call reads it again.
-    const changes = changesOfRow(this.#memory, row);
+    const changes = changesOfRow(this.#memory.words, row);
     const last = this.#last[row];
     if (last?.changes === changes) return last;
     const buckets = readRow(this.#memory, row);

@@ -31,11 +31,12 @@ const JSON_ENTRY = 1;
 
 /** Kinds of what rows have besides their columns. */
 const DIGESTS = 0;
-const EXEMPLARS = 1;
-/** All rows, some time before the capture. */
-const BUCKETS = 2;
-/** Those that have changed since. */
-const LATER_BUCKETS = 3;
+/** Of rows that have changed since the DIGESTS were written ahead. */
+const LATER_DIGESTS = 1;
+const EXEMPLARS = 2;
+const BUCKETS = 3;
+/** Of rows that have changed since the BUCKETS were written ahead. */
+const LATER_BUCKETS = 4;
 
 module.exports = {
   LOG_MAGIC,
@@ -56,6 +57,7 @@ module.exports = {
   TABLE_ENTRY,
   JSON_ENTRY,
   DIGESTS,
+  LATER_DIGESTS,
   EXEMPLARS,
   BUCKETS,
   LATER_BUCKETS,

@@ -8,8 +8,9 @@ const { randomBytes } = require('node:crypto');
 const { viewOf } = require('../registry/metric-view');
 const { SourceLog } = require('./source-log');
 const { BlocksAhead } = require('./blocks-ahead');
-const { DigestEncoder } = require('./digest-encoder');
+const { DIGEST_ROWS } = require('./digest-rows');
 const { ExemplarEncoder } = require('./exemplar-encoder');
+const { RowEncoder } = require('./row-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EndedRows } = require('./ended-rows');
@@ -41,8 +42,8 @@ class Source {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
   /** @type {import('./extras').ExtraEncoder[]} */
-  #encoders = [new DigestEncoder(), new ExemplarEncoder()];
-  /** @type {import('./bucket-encoder').BucketEncoder | undefined} */
+  #encoders = [new RowEncoder(DIGEST_ROWS), new ExemplarEncoder()];
+  /** @type {RowEncoder | undefined} */
   #bucketEncoder = undefined;
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
@@ -151,7 +152,8 @@ class Source {
     if (this.log.isMostlyGone) this.log.restart();
     yield* this.#extendLog(views, () => onProgress?.(ahead));
     // Encodes what was observed meanwhile; otherwise the capture would have to.
-    yield* this.#encodeBuckets(withExtras, false);
+    for (const view of withExtras)
+      if (view.buckets !== undefined) yield* this.#buckets.encodeChanged(view, false);
   }
 
   /**
@@ -171,8 +173,8 @@ class Source {
    * @returns {Generator<void>} yields where a slice may end
    */
   *#encodeChanged(views, isAhead) {
-    for (const encoder of this.#encoders) for (const view of views) yield* encoder.encodeChanged(view);
-    yield* this.#encodeBuckets(views, isAhead);
+    for (const view of views)
+      for (const encoder of this.#encodersOf(view)) yield* encoder.encodeChanged(view, isAhead);
   }
 
   /**
@@ -286,18 +288,7 @@ class Source {
 
   /** Loaded on first use: programs without native histograms do not need this file. */
   get #buckets() {
-    const { BucketEncoder } = require('./bucket-encoder');
-    return (this.#bucketEncoder ??= new BucketEncoder());
-  }
-
-  /**
-   * @param {MetricView[]} views
-   * @param {boolean} isAhead
-   * @returns {Generator<void>} yields where a slice may end
-   */
-  *#encodeBuckets(views, isAhead) {
-    for (const view of views)
-      if (view.buckets !== undefined) yield* this.#buckets.encodeChanged(view, isAhead);
+    return (this.#bucketEncoder ??= new RowEncoder(require('./bucket-rows').BUCKET_ROWS));
   }
 
   /**

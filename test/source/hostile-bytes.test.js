@@ -20,6 +20,8 @@ const {
   BYTES_OFFSET,
   END_MARK,
   TABLE_ENTRY,
+  DIGESTS,
+  LATER_DIGESTS,
   EXEMPLARS,
   BUCKETS,
   LATER_BUCKETS,
@@ -269,6 +271,7 @@ describe('bytes from another process', () => {
       for (const [extras, isValid] of [
         [[EXEMPLARS], true],
         [[EXEMPLARS, BUCKETS, LATER_BUCKETS], true],
+        [[DIGESTS, LATER_DIGESTS], true],
         [[LATER_BUCKETS + 1], false],
         [[EXEMPLARS, EXEMPLARS], false],
         [[BUCKETS, EXEMPLARS], false],

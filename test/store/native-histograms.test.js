@@ -11,7 +11,8 @@ const { hasNativeHistograms, viewOf } = require('../../lib/registry/metric-view'
 const { countOf, NO_BUCKETS } = require('../../lib/series/merged-buckets');
 const { nativeJson } = require('../../lib/series/native-json');
 const { indexOf } = require('../../lib/series/native-index');
-const { BucketWriter, BucketRows, blockOf } = require('../../lib/source/bucket-rows');
+const { BucketWriter, BucketReader } = require('../../lib/source/bucket-rows');
+const { RowBlock, blockOf } = require('../../lib/source/row-blocks');
 const { BUCKETS } = require('../../lib/source/source-format');
 const { ByteReader } = require('../../lib/source/byte-buffers');
 const { ClusterStore } = require('../../lib/store/cluster-store');
@@ -128,12 +129,13 @@ describe('the buckets of a row, from another process', () => {
     const writer = new BucketWriter();
     const encoded = [];
     buckets.forEach((each, i) => {
-      encoded[rows[i]] = { changes: 1, version: 1, bytes: writer.add(each).slice() };
+      encoded[rows[i]] = { version: 1, bytes: writer.add(each).slice() };
     });
     damage?.(encoded[0]);
     const { count, chunks } = runThrough(blockOf(BUCKETS, rows, encoded));
     const bytes = Buffer.from(chunks[0].buffer);
-    const block = new BucketRows(new ByteReader(bytes, 0, bytes.length), count, rowCount);
+    const reader = new ByteReader(bytes, 0, bytes.length);
+    const block = new RowBlock(reader, count, rowCount, own => new BucketReader(own));
     return rows.map(each => block.read(each));
   }
 

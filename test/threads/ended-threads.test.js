@@ -18,6 +18,8 @@ function threadWith(jobs, defaultLabels = {}) {
   const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers });
   const summary = new Summary({ name: 'sizes', help: 'h', labelNames: ['kind'], registers });
   const histogram = new Histogram({ name: 'seconds', help: 'h', buckets: [1], registers });
+  // As those of mirrored tables.
+  for (const metric of [counter, summary, histogram]) /** @type {any} */ (viewOf(metric)).table.resets = NaN;
   for (const [kind, count] of Object.entries(jobs)) {
     counter.inc({ kind }, count);
     summary.observe({ kind }, count);
