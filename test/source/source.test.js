@@ -5,7 +5,6 @@ const path = require('node:path');
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { Source } = require('../../lib/source/source');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { LabelIndex } = require('../../lib/series/label-index');
 const { Counter, Gauge, Registry, Summary } = require('../..');
