@@ -22,8 +22,8 @@ const { runThrough } = require('../event-loop/slices');
  * @property {number} later kind of the block of rows that have changed since
  * @property {number} rowsPerStep a power of two
  * @property {(view: MetricView) => Rows | undefined} rowsOf undefined if the metric has no such rows
- * @property {(rows: Rows, row: number, encoded: Row, isExact: boolean) => boolean} [isCurrent] whether the row
- *   has not changed since it was encoded; unless `isExact`, whether it was not reset since. Without this
+ * @property {(rows: Rows, row: number, encoded: Row, isExact: boolean) => boolean} [isCurrent] whether the
+ *   row has not changed since it was encoded; unless `isExact`, whether it was not reset since. Without this
  *   function a row has changed if its changesOf() has, and captures have all that was recorded before them:
  *   with the call, a capture of 10,000 native rows takes a tenth longer
  * @property {(rows: Rows, row: number) => Row | undefined} encode undefined if the row has nothing
