@@ -56,16 +56,6 @@ async function startWorkers(cluster, count = 1) {
   return { ids, id: ids[0], total };
 }
 
-/** Ends the thread, and waits until there is another one. */
-async function loseThread(cluster) {
-  const threads = await cluster.run(async ({ threads }) => {
-    const { length } = threads;
-    await threads.at(-1).terminate();
-    return length;
-  });
-  await until(() => cluster.run(($, count) => $.threads.length > count, threads), 'there is another thread');
-}
-
 async function kill(cluster, workerId) {
   await cluster.killWorker(workerId);
   await cluster.allRetired();
@@ -111,7 +101,7 @@ describe('a thread that is lost', () => {
     const { id, total } = await startWorkers(cluster);
     const end = await drain(cluster, t, id);
     assert.equal(counted(await cluster.scrape()), total);
-    await loseThread(cluster);
+    await cluster.loseThread();
     const between = await cluster.scrape();
     assert.equal(counted(between), total);
     assert.equal(between.get(`open{worker="${id}"}`), 100);
@@ -132,7 +122,7 @@ describe('a thread that is lost', () => {
     await cluster.inWorker(id, record, 10);
     await cluster.inWorker(id, tick);
     await hang(cluster, id, total);
-    await loseThread(cluster);
+    await cluster.loseThread();
     // The new thread reads the checkpoint, because the worker may be dead.
     assert.equal(counted(await cluster.scrape()), total + 10);
     await kill(cluster, id);

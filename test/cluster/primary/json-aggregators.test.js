@@ -5,7 +5,7 @@ const assert = require('node:assert');
 const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { AggregatorRegistry, aggregators, Registry } = require('../../..');
-const { customAggregators } = require('../../../lib/cluster/primary/json-aggregators');
+const { customAggregators, plainMetric } = require('../../../lib/cluster/primary/json-aggregators');
 
 const NAMES = ['sum', 'first', 'omit', 'average', 'min', 'max'];
 
@@ -193,4 +193,24 @@ test("an application's own aggregators are used, also in place of a built-in one
     ]);
   });
   assert.deepStrictEqual(customAggregators(), []);
+});
+
+test('a result of an aggregator that is not a metric is null, and methods of a metric are left out', () => {
+  const metric = gauge([{ value: 1, labels: { a: 1 } }]);
+  const throws = () => {
+    throw new Error('it cannot be read');
+  };
+  const withValue = sample => ({ ...metric, values: [sample] });
+  const none = [
+    ...[Promise.resolve(metric), Promise.reject(new Error('rejected')), [null], 'm 1', 5],
+    ...['name', 'values'].map(name => ({ ...metric, [name]: undefined })),
+    withValue(Object.defineProperty({}, 'value', { get: throws })),
+    new Proxy(metric, { get: throws }),
+    withValue({ value: 1, labels: { a: Symbol('a') } }),
+    ...['name', 'help'].map(name => ({ ...metric, [name]: { toString: null } })),
+  ];
+  for (const result of none) assert.strictEqual(plainMetric(result), null);
+  assert.strictEqual(plainMetric(undefined), undefined);
+  const withMethods = { ...withValue({ ...metric.values[0], more: throws }), get: throws };
+  assert.strictEqual(plainMetric(withMethods).values[0].labels.a, 1);
 });

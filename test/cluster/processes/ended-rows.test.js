@@ -75,18 +75,6 @@ describe('a series that ends in one worker', () => {
     return { cluster, a, id, shows, goOn };
   }
 
-  async function loseThread(cluster) {
-    const threads = await cluster.run(async ({ threads }) => {
-      const { length } = threads;
-      await threads.at(-1).terminate();
-      return length;
-    });
-    await until(
-      () => cluster.run(($, count) => $.threads.length > count, threads),
-      'there is another thread',
-    );
-  }
-
   for (const how of ['removed', 'expired']) {
     it(`stays in the sum while the other one has it, and counts on from there (${how})`, async () => {
       const { cluster, a, id, shows, goOn } = await start();
@@ -119,7 +107,7 @@ describe('a series that ends in one worker', () => {
         await act(cluster, id);
         await cluster.allRetired();
         await shows(8);
-        await loseThread(cluster);
+        await cluster.loseThread();
         await shows(8);
         // That it was removed everywhere is known only if the dead one had said so.
         const left = countIn(await goOn(8), a);
@@ -133,7 +121,7 @@ describe('a series that ends in one worker', () => {
       for (const isRead of [true, false, true]) {
         await cluster.inWorker(id, end, a, how);
         if (isRead) await shows(count);
-        await loseThread(cluster);
+        await cluster.loseThread();
         for (let i = 0; i < 2; i++) await shows(count);
         await cluster.inWorker(id, record, a, 1);
         await shows(++count);

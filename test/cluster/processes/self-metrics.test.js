@@ -11,7 +11,7 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
-const { startCluster, makePlace, until } = require('../../fixtures/cluster-harness.js');
+const { startCluster, preloadFile, READ_ONLY, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
 const { missingPrograms, promtoolCheckMetrics } = require('../../fixtures/prometheus-server.js');
@@ -76,20 +76,6 @@ const withError = ({ type, requestId }) => ({ type, requestId, error: 'it has no
 const withBrokenSnapshot = ({ type, requestId }) => {
   return { type, requestId, source: Buffer.alloc(256).toString('base64'), reason: 'a test' };
 };
-
-/** A file that a thread loads first, which then cannot create a directory. */
-function readOnly(t) {
-  const preload = path.join(makePlace(t), 'preload.js');
-  const source = `
-    const fs = require('node:fs');
-    for (const name of ['mkdirSync', 'mkdtempSync']) {
-      fs[name] = () => {
-        throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
-      };
-    }`;
-  fs.writeFileSync(preload, source);
-  return preload;
-}
 
 describe('self-metrics of a cluster', () => {
   const shared = sharedCluster({ workers: 2, worker: counting, options: { activeSeries: true } });
@@ -455,7 +441,8 @@ describe('self-metrics of other clusters', () => {
   });
 
   it('snapshots_over_ipc_total counts all snapshots if the primary has no directory', async t => {
-    const cluster = await startCluster(t, { workers: 1, worker: counting, threadPreload: readOnly(t) });
+    const threadPreload = preloadFile(t, READ_ONLY);
+    const cluster = await startCluster(t, { workers: 1, worker: counting, threadPreload });
     await cluster.scrape();
     const self = await selfScrape(cluster);
     assert.deepEqual(growthOf('snapshots_over_ipc_total', new Map(), self), {
