@@ -37,6 +37,16 @@ describe('close()', () => {
   });
 });
 
+it('shutdown() refuses anything but a number of milliseconds', async () => {
+  for (const timeout of ['5', -1, NaN, null, {}, true, 5n])
+    await assert.rejects(
+      create().shutdown(timeout),
+      /^TypeError: timeout must be a number of milliseconds: /,
+    );
+  await create().shutdown(0);
+  await create().shutdown(undefined);
+});
+
 it('the option `thread` is a path or a URL', () => {
   for (const thread of [5, null, {}])
     assert.throws(() => create({ thread }), /^TypeError: thread must be a path/);

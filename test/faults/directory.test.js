@@ -383,20 +383,6 @@ describe('a directory that vanishes under a live primary', () => {
     return until(async () => isAnother((await cluster.internals()).directory), 'there is another directory');
   }
 
-  it('a directory that has become a file is replaced, and the file is left alone', async () => {
-    const total = await prepare();
-    const before = cluster().spool;
-    removeWhileUsed(before);
-    fs.writeFileSync(before, 'somebody wrote this');
-    await cluster().inWorkers([1, 2], record);
-    assert.equal(await scrape(), total + 2);
-    await replaced(cluster(), before);
-    await cluster().inWorkers([1, 2], record);
-    assert.equal(await scrape(), total + 4);
-    assert.equal(fs.readFileSync(before, 'utf8'), 'somebody wrote this');
-    fs.rmSync(before);
-  });
-
   it('a scrape is right although the directory vanishes between the writing and the reading of files', async t => {
     const total = await prepare();
     await cluster().inWorkers([1, 2], record);

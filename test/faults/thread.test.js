@@ -11,7 +11,6 @@ const {
   startCluster,
   copyPackage,
   makePlace,
-  removeWhileUsed,
   until,
   LIBRARY,
   preloadFile,
@@ -172,21 +171,6 @@ describe('a thread that ends', () => {
         assert.equal(await total(), expected);
       },
     );
-
-    await t.test('a thread that is lost with its directory costs only the retired totals', async () => {
-      await letMinutePass();
-      const { id, end } = await startWorker();
-      const { spool } = cluster;
-      await cluster.run(terminate);
-      removeWhileUsed(spool);
-      const samples = await cluster.scrape();
-      assert.equal(samples.get('series_total{number="7",worker="1"}') > 1, true);
-      const own = await cluster.inWorker(1, async ({ state }) => (await state.counter.get()).values[0].value);
-      assert.ok(samples.get('done_total') >= own);
-      end();
-      await cluster.gone(id);
-      assert.ok((await total()) >= own + 100);
-    });
 
     await cluster.end();
   });

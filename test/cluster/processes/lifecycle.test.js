@@ -62,20 +62,10 @@ describe('a cluster whose workers come and go', () => {
 
   describe('a worker that ends by itself loses nothing', () => {
     const ends = {
-      'by process.exit': ({ process, state }) => {
-        state.record(3);
-        process.exit(5);
-      },
       "by process.exit in an 'exit' listener": ({ process, state }) => {
         state.exitsInListener = true;
         state.record(3);
         process.exit();
-      },
-      'by an uncaught exception': ({ state }) => {
-        state.record(3);
-        setImmediate(() => {
-          throw new Error('this worker is meant to die');
-        });
       },
       'after it disconnected and went on working': ({ process, state }) => {
         process.disconnect();

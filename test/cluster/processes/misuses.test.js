@@ -32,17 +32,6 @@ describe('misuses of a cluster', () => {
     assert.deepEqual(logged, ['in_primary, in_other']);
   });
 
-  it('setRegistries() in a worker that has answered takes effect', async () => {
-    await cluster().inWorker(1, ({ client }) => {
-      const registry = new client.Registry();
-      new client.Counter({ name: 'later_total', help: 'h', registers: [registry] }).inc(7);
-      client.AggregatorRegistry.setRegistries([registry, client.register]);
-    });
-    const samples = await cluster().scrape();
-    assert.equal(samples.get('later_total'), 7);
-    assert.equal(samples.get('done_total'), 2);
-  });
-
   it('an aggregator that the primary does not know is named in a warning, once', async () => {
     await cluster().run(({ process, state }) => {
       state.warnings = [];
