@@ -112,14 +112,9 @@ class RetiredSource {
         // Other sources may have lowered the resolution, which must stay low when such a source is gone.
         const shown = buckets && family?.bucketsOf(rows.rows[row]);
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
-        const at = (row - first) * width;
-        if (common !== undefined && family !== undefined) {
-          common.addFrom(family, source, row, columns, at, extras, seen);
-          continue;
-        }
         const labels = rows.labelsOf(row);
         const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
-        totals.add(labels, columns, at, extras, seen);
+        totals.add(labels, columns, (row - first) * width, extras, seen);
       }
     }
     this.#dropEmpty();
@@ -135,8 +130,8 @@ class RetiredSource {
   fold(source, family) {
     for (const totals of source.ended?.isRemoved ? this.totalsIn(source.definition) : []) {
       for (const row of liveRows(source)) {
-        const dead = totals.rowIn(family, source.rows.rows[row]);
-        if (dead !== -1) totals.lastSeen[dead] = FOLDED;
+        const own = totals.table.find(source.rows.labelsOf(row));
+        if (own !== -1) totals.lastSeen[own] = FOLDED;
       }
     }
     this.add(source, FOLDED, family);

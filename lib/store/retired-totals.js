@@ -9,7 +9,6 @@ const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
 const { ONE_PAGE } = require('../series/number-pages');
-const { grown } = require('../series/row-array');
 const { SeriesTable } = require('../series/series-table');
 const { UNKNOWN } = require('../series/row-starts');
 const { runThrough } = require('../event-loop/slices');
@@ -26,7 +25,7 @@ const ROWS_PER_LOOK = 8192;
 /** Marks numbers in a snapshot as times: when rows were seen last. */
 const SEEN = Object.freeze({ batch: 1, isRemoved: false });
 
-const NO_ROWS = new Int32Array(0);
+const NO_CENTROIDS = new Float64Array(0);
 
 let nextVersion = 1;
 
@@ -45,14 +44,19 @@ let nextVersion = 1;
  */
 
 /**
- * The digest of one row. It never changes: later observations create a new digest. So a capture recognises a
- * digest that it has already encoded.
+ * The digest or the sparse buckets of one row. They never change: later observations create new ones. So a
+ * capture recognises what it has already encoded.
  */
-class RowDigest {
-  /** @param {Float64Array} centroids */
-  constructor(centroids) {
+class Extra {
+  version = nextVersion++;
+
+  /**
+   * @param {Float64Array} centroids
+   * @param {Buckets} [buckets]
+   */
+  constructor(centroids, buckets) {
     this.centroids = centroids;
-    this.version = nextVersion++;
+    this.buckets = buckets;
   }
 
   /** @returns {any[]} as TimeWindowQuantiles.slices() */
@@ -61,7 +65,7 @@ class RowDigest {
   }
 }
 
-const NO_OBSERVATIONS = new RowDigest(new Float64Array(0));
+const NO_OBSERVATIONS = new Extra(NO_CENTROIDS);
 
 class TotalsTable extends SeriesTable {
   /** Overflows of the sources. */
@@ -73,13 +77,11 @@ class TotalsTable extends SeriesTable {
 }
 
 class RetiredTotals {
-  /** @type {RowDigest[]} by row */
-  #digests = [];
-  /** @type {{buckets: Buckets, version: number}[]} by row; an element never changes, like a digest */
-  #buckets = [];
+  /** @type {Extra[]} by row */
+  #extras = [];
   #bucketsByRow = {
-    read: (/** @type {number} */ row) => this.#buckets[row]?.buckets,
-    changesOf: (/** @type {number} */ row) => this.#buckets[row]?.version,
+    read: (/** @type {number} */ row) => this.#extras[row]?.buckets,
+    changesOf: (/** @type {number} */ row) => this.#extras[row]?.version,
     empty: () => copiedBuckets(),
   };
   /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
@@ -88,8 +90,6 @@ class RetiredTotals {
   #source;
   /** Generation of the family's rows to which all rows are translated; -1 for none. */
   #translatedTo = -1;
-  /** The row for each row of a family, valid for this generation of its rows and this epoch of the table. */
-  #rowsInFamily = { rows: NO_ROWS, generation: -1, epoch: -1, rowCount: 0 };
 
   /**
    * @param {Definition} definition
@@ -140,7 +140,9 @@ class RetiredTotals {
 
   /** @returns {MetricView[]} including the rounding errors, if there are any */
   get views() {
-    return this.#errors === undefined ? [this.view] : [this.view, this.#viewOf(this.#errorPage())];
+    return this.#errors === undefined
+      ? [this.view]
+      : [this.view, this.#viewOf(this.#errorsTo(this.table.rowCount))];
   }
 
   /**
@@ -183,7 +185,7 @@ class RetiredTotals {
     const { buckets } = this.view;
     const totals = this.#source.read(hasDigests ? { digestOf } : buckets && { buckets });
     if (this.#errors === undefined) return [totals];
-    const pages = [this.#errorPage()];
+    const pages = [this.#errorsTo(this.table.rowCount)];
     return [totals, { ...totals, pages, pageShift: ONE_PAGE, starts: undefined, extras: {} }];
   }
 
@@ -198,32 +200,9 @@ class RetiredTotals {
     return this.#source.read().rows.rows;
   }
 
-  /**
-   * @param {ClusterFamily} family
-   * @param {number} familyRow
-   * @returns {number} the row with the same label set, or -1
-   */
-  rowIn(family, familyRow) {
-    const { table } = this;
-    const { generation, epoch, rowCount } = this.#rowsInFamily;
-    if (generation !== family.rows.generation || epoch !== table.epoch || rowCount !== table.rowCount)
-      this.#invert(family);
-    const row = this.#rowsInFamily.rows[familyRow] ?? -1;
-    return row !== -1 && table.isLive(row) ? row : -1;
-  }
-
-  /** @param {ClusterFamily} family */
-  #invert(family) {
-    const { rowCount, epoch } = this.table;
-    const familyRows = this.familyRows(family);
-    const rows = new Int32Array(family.rows.count).fill(-1);
-    for (const row of this.table.liveRows()) rows[familyRows[row]] = row;
-    this.#rowsInFamily = { rows, generation: family.rows.generation, epoch, rowCount };
-  }
-
   /** @param {number} row */
   #digestOf(row) {
-    return this.#digests[row] ?? NO_OBSERVATIONS;
+    return this.#extras[row] ?? NO_OBSERVATIONS;
   }
 
   /**
@@ -234,72 +213,35 @@ class RetiredTotals {
    * @param {number} at position of the row's numbers
    * @param {RowExtras} extras
    * @param {number} seen milliseconds, by a clock that never jumps; FOLDED if the row's source lives
-   * @returns {number} the row of the totals
    */
-  add(labels, columns, at, extras, seen) {
-    const { liveCount } = this.table;
-    const row = this.table.start(labels);
-    this.#addTo(row, this.table.liveCount > liveCount, columns, at, extras, seen);
-    return row;
-  }
-
-  /**
-   * The same, without looking up the label set if the totals already have it.
-   *
-   * @param {ClusterFamily} family to which the source's rows are translated
-   * @param {Source} source
-   * @param {number} sourceRow
-   * @param {Float64Array} columns
-   * @param {number} at
-   * @param {RowExtras} extras
-   * @param {number} seen
-   */
-  addFrom(family, { rows }, sourceRow, columns, at, extras, seen) {
-    const familyRow = rows.rows[sourceRow];
-    const row = this.rowIn(family, familyRow);
-    if (row !== -1) {
-      this.#addTo(row, false, columns, at, extras, seen);
-      return;
-    }
-    const added = this.add(rows.labelsOf(sourceRow), columns, at, extras, seen);
-    const known = this.#rowsInFamily;
-    if (familyRow >= known.rows.length) known.rows = grown(known.rows, familyRow + 1, -1);
-    known.rows[familyRow] = added;
-    known.rowCount = this.table.rowCount;
-  }
-
-  /**
-   * @param {number} row
-   * @param {boolean} isNew
-   * @param {Float64Array} columns
-   * @param {number} at
-   * @param {RowExtras} extras
-   * @param {number} seen
-   */
-  #addTo(row, isNew, columns, at, { start, centroids, buckets, shown }, seen) {
+  add(labels, columns, at, { start, centroids = NO_CENTROIDS, buckets, shown }, seen) {
     const { table } = this;
-    const rules = this.#rules;
+    const { liveCount, width } = table;
+    const row = table.start(labels);
+    const isNew = table.liveCount > liveCount;
     if (isNew || seen !== FOLDED) this.lastSeen[row] = seen;
     if (isNew) table.setStart(row, start ?? UNKNOWN);
     else if (start !== undefined) table.setStart(row, Math.min(start, table.startAt(row)));
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
-    for (let column = 0; column < table.width; column++) {
-      const rule = isNew ? 'sum' : (rules?.[column] ?? 'sum');
+    for (let column = 0; column < width; column++) {
+      const rule = this.#rules?.[column] ?? 'sum';
       const before = page[offset + column];
       const added = columns[at + column];
-      const total = combined(rule, before, added);
+      const total = combined(isNew ? 'sum' : rule, before, added);
       page[offset + column] = total;
-      if (rule === 'sum') this.#addError(row, column, roundingError(before, added, total));
+      const error = roundingError(before, added, total);
+      if (rule !== 'sum') this.#errorsTo(row + 1)[row * width + column] = total;
+      // It is NaN if the total is infinite.
+      else if (error !== 0 && Number.isFinite(error)) this.#errorsTo(row + 1)[row * width + column] += error;
     }
-    const isMerged = centroids !== undefined && centroids.length > 0 && !this.definition.windowed;
-    if (isMerged) this.#addDigest(row, centroids);
+    if (centroids.length > 0 && !this.definition.windowed) this.#addDigest(row, centroids);
     if (buckets !== undefined) {
       // Loaded on first use: programs without native histograms do not need this file.
       const { mergeBuckets, coarsened } = require('../series/merged-buckets');
-      const before = this.#buckets[row]?.buckets;
+      const before = this.#extras[row]?.buckets;
       const total = before === undefined ? buckets : mergeBuckets([before, buckets]);
-      this.#buckets[row] = { buckets: coarsened(total, shown ?? total), version: nextVersion++ };
+      this.#extras[row] = new Extra(NO_CENTROIDS, coarsened(total, shown ?? total));
     }
   }
 
@@ -323,39 +265,20 @@ class RetiredTotals {
 
   /** @param {number} row */
   #dropExtras(row) {
-    if (row < this.#digests.length) delete this.#digests[row];
-    if (row < this.#buckets.length) delete this.#buckets[row];
+    if (row < this.#extras.length) delete this.#extras[row];
     const { width } = this.table;
     this.#errors?.fill(0, row * width, (row + 1) * width);
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} column
-   * @param {number} error NaN if the total is infinite
-   */
-  #addError(row, column, error) {
-    if (error === 0 || !Number.isFinite(error)) return;
-    const { width } = this.table;
-    this.#errors = withSpace(this.#errors, (row + 1) * width);
-    this.#errors[row * width + column] += error;
   }
 
   /**
    * The rounding errors, laid out like the numbers of the table. A merge combines both by the rule of each
    * column, so columns that are not added up have the same values in both.
    *
-   * @returns {Float64Array}
+   * @param {number} rowCount
+   * @returns {Float64Array} with space for so many rows
    */
-  #errorPage() {
-    const { table } = this;
-    const { width } = table;
-    const errors = (this.#errors = withSpace(this.#errors, table.rowCount * width));
-    const others = this.#rules?.flatMap((rule, column) => (rule === 'sum' ? [] : [column])) ?? [];
-    for (const row of others.length > 0 ? table.liveRows() : [])
-      for (const column of others)
-        errors[row * width + column] = table.pageOf(row)[table.offsetOf(row) + column];
-    return errors;
+  #errorsTo(rowCount) {
+    return (this.#errors = withSpace(this.#errors, rowCount * this.table.width));
   }
 
   /**
@@ -365,7 +288,7 @@ class RetiredTotals {
   #addDigest(row, centroids) {
     const present = this.#digestOf(row).centroids;
     const merged = present.length === 0 ? centroids.slice() : mergeDigests([present, centroids]);
-    this.#digests[row] = new RowDigest(merged);
+    this.#extras[row] = new Extra(merged);
     // An encoded digest has been replaced, so captures must read it again.
     this.table.generation++;
   }
@@ -408,10 +331,8 @@ class RetiredTotals {
 
   /** @returns {import('../series/series-table').RowMove} */
   #startMove() {
-    /** @type {RowDigest[]} */
-    const digests = [];
-    /** @type {{buckets: Buckets, version: number}[]} */
-    const buckets = [];
+    /** @type {Extra[]} */
+    const extras = [];
     /** @type {number[]} by row: its number before */
     const before = [];
     const { width } = this.table;
@@ -419,10 +340,8 @@ class RetiredTotals {
     let errors = undefined;
     return {
       copy: (old, row) => {
-        if (this.#digests[old] === undefined) delete digests[row];
-        else digests[row] = this.#digests[old];
-        if (this.#buckets[old] === undefined) delete buckets[row];
-        else buckets[row] = this.#buckets[old];
+        if (this.#extras[old] === undefined) delete extras[row];
+        else extras[row] = this.#extras[old];
         before[row] = old;
         if (this.#errors === undefined) return;
         errors = withSpace(errors, (row + 1) * width);
@@ -430,8 +349,7 @@ class RetiredTotals {
       },
       finish: () => {
         this.#translatedTo = -1;
-        this.#digests = digests;
-        this.#buckets = buckets;
+        this.#extras = extras;
         this.#errors = errors;
         // Rows may have been folded since.
         this.lastSeen = before.map(row => this.lastSeen[row]);

@@ -97,6 +97,28 @@ test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, wi
   }
 });
 
+test('retired totals: a label set is as old as the last worker that had it, also one with other buckets', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  [{ buckets: [1, 5] }, { buckets: [1, 2] }].forEach((options, i) => {
+    const worker = lastingWorker(options);
+    worker.use(1);
+    scrape(worker, store, i + 1);
+    clock.now = START + (i * HOUR) / 2;
+    store.retire(i + 1);
+    textOf(store);
+  });
+  const count = () => samplesOf(textOf(store)).get(seriesKey('h_count', { a: 'x' }));
+  for (const [time, expected] of [
+    [HOUR + 1, 2],
+    [HOUR * 1.5, 2],
+    [HOUR * 1.5 + 1, 2], // may be shown in one more scrape
+    [HOUR * 1.5 + 2, undefined],
+  ]) {
+    clock.now = START + time;
+    assert.strictEqual(count(), expected, `${time}`);
+  }
+});
+
 test('retired totals: those that were removed leave no rounding error to the next worker with the label set', () => {
   const store = new ClusterStore();
   for (let id = 1; id <= 4; id++) {
