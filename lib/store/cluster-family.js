@@ -10,7 +10,6 @@ const { mergedQuantiles } = require('./family-quantiles');
 const { exemplarReaders } = require('./family-exemplars');
 const { settle } = require('./family-retired');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
-const { liveRows } = require('./source-rows');
 const { CachedText } = require('./cached-text');
 const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
@@ -36,7 +35,7 @@ const MOST_OBSERVATIONS = 2 ** 52;
  * @property {import('../source/log-decoder').Definition} definition
  * @property {RowMap} rows
  * @property {number} rowCount
- * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
+ * @property {Int32Array} order the live rows
  * @property {readonly Float64Array[]} pages the numbers by row; counts of buckets not cumulative
  * @property {number} pageShift each page has 2 to the power of this rows
  * @property {import('../series/row-starts').Starts | undefined} starts undefined if its numbers have no
@@ -217,12 +216,12 @@ class ClusterFamily {
    * @param {Source} source
    */
   *translate(source) {
-    const { rows, order, rowCount } = source;
-    rows.bind(this.rows);
-    const count = order === undefined ? rowCount : order.length;
-    for (let i = 0; i < count; i++) {
-      const row = order === undefined ? i : order[i];
-      if (rows.rows[row] === UNMAPPED) rows.translate(this.rows, row);
+    const { rows: map, order } = source;
+    map.bind(this.rows);
+    const { rows } = map;
+    for (let i = 0; i < order.length; i++) {
+      const row = order[i];
+      if (rows[row] === UNMAPPED) map.translate(this.rows, row);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -288,7 +287,7 @@ function oldestStarts(sources, rowCount) {
   for (const source of counting) {
     const { starts = UNKNOWN } = source;
     const { rows } = source.rows;
-    for (const row of liveRows(source)) oldest[rows[row]] = Math.min(oldest[rows[row]], startOf(starts, row));
+    for (const row of source.order) oldest[rows[row]] = Math.min(oldest[rows[row]], startOf(starts, row));
   }
   return oldest;
 }

@@ -80,7 +80,7 @@ function collected(sources, marks, width) {
  * @returns {Generator<import('../source/exemplars').PlacedExemplar>} by the family's rows
  */
 function* exemplarsIn({ extras, rows, rowCount, order }) {
-  const live = order === undefined ? undefined : new Set(order);
+  const live = order.length === rowCount ? undefined : new Set(order);
   for (const { row, column, exemplar } of readable(extras)) {
     if (row >= rowCount) continue;
     // The exemplars of a removed series stay until its row is used again.

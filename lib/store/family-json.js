@@ -3,7 +3,6 @@
 // One worker's part of a family as prom-client's JSON, for a custom aggregator.
 
 const { NAME_LABEL } = require('./row-map');
-const { liveRows } = require('./source-rows');
 const { pageMaskOf } = require('../series/number-pages');
 const { kindOf, samplesOf, widthOf } = require('../series/layouts');
 const { quantileFrom } = require('./family-quantiles');
@@ -20,7 +19,7 @@ function sourceAsJson(source) {
   const width = widthOf(layout);
   const pageMask = pageMaskOf(pageShift);
   const numbers = new Array(samples.length).fill(0);
-  const live = [...liveRows(source)];
+  const live = [...source.order];
   const values = live.flatMap(row => {
     const digest = extras.digestOf?.(row);
     const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));

@@ -7,7 +7,6 @@
 // after `retiredMaxAge`. For a metric with `maxIdleSeconds`, the age counts from the source's death, and
 // totals that reach it are folded. Folded rows are removed as soon as no source has their label set.
 
-const { liveRows } = require('./source-rows');
 const { FOLDED } = require('./retired-totals');
 
 const ROWS_PER_STEP = 8192;
@@ -58,7 +57,7 @@ function* settle(family, endings, retiring) {
   for (const ending of rest) {
     const { rows } = ending.rows;
     // Most label sets are in only one process: their rows are dropped without becoming totals first.
-    ending.order = rowsOf(ending).filter(row => state[rows[row]] !== 0);
+    ending.order = ending.order.filter(row => state[rows[row]] !== 0);
     if (ending.order.length > 0) fold(ending);
     yield;
   }
@@ -69,7 +68,7 @@ function* settle(family, endings, retiring) {
     if (isComplete) yield* totals.removeFolded(row => state[rows[row]] === 0);
     if (totals.isEmpty) continue;
     for (const source of totals.sources()) {
-      if (!isComplete) source.order = rowsOf(source).filter(row => state[rows[row]] !== 0);
+      if (!isComplete) source.order = source.order.filter(row => state[rows[row]] !== 0);
       left.push(source);
     }
   }
@@ -126,14 +125,8 @@ function newestOf(family, all) {
  * @param {Source} source
  * @param {Uint8Array} state by row of the family
  */
-function markLive({ rows: { rows }, order, rowCount }, state) {
-  if (order === undefined) for (let row = 0; row < rowCount; row++) state[rows[row]] = LIVE;
-  else for (let i = 0; i < order.length; i++) state[rows[order[i]]] = LIVE;
-}
-
-/** @param {Source} source */
-function rowsOf(source) {
-  return source.order ?? Int32Array.from(liveRows(source));
+function markLive({ rows: { rows }, order }, state) {
+  for (let i = 0; i < order.length; i++) state[rows[order[i]]] = LIVE;
 }
 
 module.exports = { settle };

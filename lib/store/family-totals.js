@@ -114,7 +114,7 @@ class FamilyTotals {
     const columnOf = isSum && isSame(layout.marks, marks) ? undefined : columnMap(layout, marks);
     const ownWidth = widthOf(layout);
     for (let i = from; i < to; i++) {
-      const row = order === undefined ? i : order[i];
+      const row = order[i];
       const familyRow = rows.rows[row];
       const own = (row - first) * ownWidth;
       if (isSum) this.#addRow(familyRow, columns, own, ownWidth, columnOf);

@@ -6,7 +6,6 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
-const { liveRows } = require('./source-rows');
 const { joined } = require('../source/byte-buffers');
 const { Source } = require('../source/source');
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
@@ -113,7 +112,7 @@ function restoreRetired(buffer, retired, now, onUnreadable) {
 function rowsOf(sources, { name, type }) {
   const found = sources.find(({ definition }) => definition.name === name && definition.type === type);
   if (found === undefined) return [];
-  return Array.from(liveRows(found), row => [found.rows.labelsOf(row), found.pages[0][row]]);
+  return Array.from(found.order, row => [found.rows.labelsOf(row), found.pages[0][row]]);
 }
 
 module.exports = { encodeRetired, restoreRetired };

@@ -6,7 +6,7 @@
 // totals are themselves a source, which is merged in each scrape and written as an ordinary snapshot.
 
 const { RetiredTotals, FOLDED } = require('./retired-totals');
-const { stretchesOf, liveRows } = require('./source-rows');
+const { stretchesOf } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
 const { startOf } = require('../series/row-starts');
@@ -105,7 +105,7 @@ class RetiredSource {
     const common = isOne ? this.totalsOf(definition, labelNames) : undefined;
     for (const { columns, first, from, to } of stretchesOf(source)) {
       for (let i = from; i < to; i++) {
-        const row = order === undefined ? i : order[i];
+        const row = order[i];
         const digest = digestOf?.(row);
         const centroids = digest !== undefined && 'centroids' in digest ? digest.centroids : undefined;
         const start = starts && startOf(starts, row);
@@ -129,7 +129,7 @@ class RetiredSource {
    */
   fold(source, family) {
     for (const totals of source.ended?.isRemoved ? this.totalsIn(source.definition) : []) {
-      for (const row of liveRows(source)) {
+      for (const row of source.order) {
         const own = totals.table.find(source.rows.labelsOf(row));
         if (own !== -1) totals.lastSeen[own] = FOLDED;
       }

@@ -4,7 +4,6 @@
 // rounding errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
-const { liveRows } = require('./source-rows');
 const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
@@ -170,7 +169,7 @@ class RetiredTotals {
    */
   restoreSeen(source, now) {
     const { table } = this;
-    for (const row of liveRows(source)) {
+    for (const row of source.order) {
       const own = table.find(source.rows.labelsOf(row));
       const seen = source.pages[0][row * table.width];
       const isKnown = seen === FOLDED || (this.definition.maxIdleSeconds > 0 && seen <= now);

@@ -4,6 +4,7 @@
 // share.
 
 const { RowMap } = require('./row-map');
+const { allRows } = require('./source-rows');
 
 /** @type {import('../source/extras').RowExtras} */
 const NO_EXTRAS = Object.freeze({});
@@ -89,7 +90,7 @@ class TableSource {
       definition: this.#definition,
       rows: this.#rows,
       rowCount: table.rowCount,
-      order: table.live?.rows(),
+      order: table.live?.rows() ?? allRows(table.rowCount),
       pages: table.pages.slice(),
       pageShift: table.pageShift,
       starts: table.starts,

@@ -8,7 +8,6 @@ const { viewOf } = require('../registry/metric-view');
 const { TableSource } = require('./table-source');
 const { RetiredSource } = require('./retired-source');
 const { jsonSource, problemOf } = require('./worker-series');
-const { liveRows } = require('./source-rows');
 
 /**
  * If no page was written for this time, or for the maximum idle time of the metric if that is longer, rows
@@ -146,7 +145,7 @@ class ThreadSeries {
    */
   *readDigests() {
     for (const { source, digests, digestOf } of this.#summaries.splice(0)) {
-      for (const row of liveRows(source)) {
+      for (const row of source.order) {
         const digest = digestOf(row);
         const { version } = digest;
         if (digests[row]?.version !== version) digests[row] = { version, centroids: digest.centroids };

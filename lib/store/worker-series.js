@@ -13,6 +13,7 @@ const { UNKNOWN } = require('../series/row-starts');
 const { readJsonMetric } = require('./json-source');
 const { isList, MAX_NAME_CHARACTERS } = require('./json-labels');
 const { RowMap } = require('./row-map');
+const { allRows } = require('./source-rows');
 const { applyRecords } = require('./worker-log');
 const { isValidMetricName } = require('../registry/names');
 
@@ -224,7 +225,7 @@ class WorkerSeries {
         definition,
         rows: metric.mapWith(defaults, keys[entry.defaults], rowCount),
         rowCount,
-        order,
+        order: order ?? allRows(rowCount),
         pages: [columnsOf(columns, entry, widthOf(definition.layout))],
         pageShift: ONE_PAGE,
         starts,
@@ -286,7 +287,7 @@ function jsonSource(workerId, metric, defaults) {
     definition,
     rows,
     rowCount: sets.count,
-    order: undefined,
+    order: allRows(sets.count),
     pages: [columns],
     pageShift: ONE_PAGE,
     starts: starts ?? (isLasting(definition.type) ? UNKNOWN : undefined),

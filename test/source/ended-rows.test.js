@@ -9,7 +9,6 @@ const { Counter, Gauge, Registry, Summary } = require('../..');
 const { Source } = require('../../lib/source/source');
 const { WorkerSeries } = require('../../lib/store/worker-series');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { liveRows } = require('../../lib/store/source-rows');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
@@ -60,7 +59,7 @@ function add(totals, labels, value) {
 function rowsOf(source) {
   const { definition, rows, pages, starts, extras, ended } = source;
   const width = pages[0].length / source.rowCount;
-  return Array.from(liveRows(source), row => ({
+  return Array.from(source.order, row => ({
     ...ended,
     name: definition.name,
     labels: rows.labelsOf(row),

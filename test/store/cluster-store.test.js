@@ -10,6 +10,7 @@ const { FamilyRows } = require('../../lib/store/family-rows');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { startsAreRead } = require('../../lib/series/row-starts');
+const { MULTIPLIERS } = require('../../lib/series/tuple-table');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
 const {
   makeWorker,
@@ -492,6 +493,22 @@ test('ClusterStore: label values with unpaired surrogates are one series, as in 
   assert.strictEqual(textOf(cluster([worker])), text);
   metric.remove('x\udfff', '');
   assert.strictEqual(samplesOf(await registry.metrics()).size, 5);
+});
+
+test('ClusterStore: label sets with the same hash are series of their own', () => {
+  const kept = MULTIPLIERS.splice(0, 2, 1, 1);
+  try {
+    const rows = new FamilyRows();
+    const rowOf = (...values) => {
+      rows.begin();
+      values.forEach((value, i) => rows.put(rows.idOf(rows.labelNumber(`l${i}`), value)));
+      return rows.row(() => '');
+    };
+    const found = () => ['x', 'y', 'z'].flatMap(a => ['x', 'y', 'z'].map(b => rowOf(a, b)));
+    for (let i = 0; i < 2; i++) assert.deepStrictEqual(found(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  } finally {
+    MULTIPLIERS.splice(0, 2, ...kept);
+  }
 });
 
 test('ClusterStore: a series is looked up once; later scrapes only move numbers', t => {
