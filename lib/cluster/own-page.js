@@ -7,7 +7,7 @@ const { coalesceByRegistry } = require('../registry/coalesce');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { scrapePages } = require('../registry/scrape');
 const { hasNativeHistograms } = require('../registry/metric-view');
-const { HAS_NATIVE, withFacts } = require('../exposition/page-bytes');
+const { withFacts } = require('../exposition/page-bytes');
 const { aggregateJson } = require('./aggregate-json');
 const { registriesOfAllCopies } = require('./package-copies');
 
@@ -56,7 +56,7 @@ const sharedPage = coalesceByRegistry(async (registry, formats) =>
 async function ownPage(registry, { format, nativeFormat = format, gzip, names }) {
   const hasNative = ownRegistries(registry).some(hasNativeHistograms);
   const bytes = await sharedPage(registry, { format: hasNative ? nativeFormat : format, gzip, names });
-  return withFacts(bytes, { [HAS_NATIVE]: hasNative });
+  return withFacts(bytes, { hasNative });
 }
 
 module.exports = { ownRegistries, shownRegistries, ownPage };

@@ -1,34 +1,31 @@
 'use strict';
 
-/** Property of a page: how many `collect` hooks had failed in all processes by then. */
-const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
-
-/** Property of a page: whether it has native histograms. */
-const HAS_NATIVE = Symbol.for('prom-client-cluster.has-native.v1');
-
-/** Property of an empty page: there are no metrics at all, not just none with the requested names. */
-const IS_NOTHING = Symbol.for('prom-client-cluster.is-nothing.v1');
+/** Property of a page: what callers need to know besides. */
+const FACTS = Symbol.for('prom-client-cluster.page-facts.v1');
 
 /** @typedef {(readonly [metric: string, count: number])[]} HookFailures */
 
-/** @typedef {{[HOOK_FAILURES]?: HookFailures, [HAS_NATIVE]?: boolean, [IS_NOTHING]?: boolean}} PageFacts */
+/**
+ * @typedef {object} PageFacts
+ * @property {HookFailures} [hookFailures] how many `collect` hooks had failed in all processes by then
+ * @property {boolean} [hasNative] whether the page has native histograms
+ * @property {boolean} [isNothing] of an empty page: there are no metrics at all, not just none with the
+ *   requested names
+ */
 
-/** @typedef {Buffer & PageFacts} PageBytes */
+/** @typedef {Buffer & {[FACTS]?: PageFacts}} PageBytes */
 
 /**
- * Adds properties that are not enumerable, so code that prints or compares the page does not see them.
+ * Adds a property that is not enumerable, so code that prints or compares the page does not see it.
  *
  * @template {object} Page
  * @param {Page} page
  * @param {PageFacts} facts
- * @returns {Page & PageFacts} the same page
+ * @returns {Page & {[FACTS]: PageFacts}} the same page
  */
 function withFacts(page, facts) {
-  for (const key of Object.getOwnPropertySymbols(facts)) {
-    // Callers may share a page.
-    Object.defineProperty(page, key, { value: /** @type {any} */ (facts)[key], configurable: true });
-  }
-  return page;
+  // Callers may share a page.
+  return /** @type {any} */ (Object.defineProperty(page, FACTS, { value: facts, configurable: true }));
 }
 
 /**
@@ -36,7 +33,7 @@ function withFacts(page, facts) {
  * @returns {PageBytes} an empty one if there are no metrics
  */
 function pageOrNothing(page) {
-  return page ?? withFacts(Buffer.alloc(0), { [IS_NOTHING]: true });
+  return page ?? withFacts(Buffer.alloc(0), { isNothing: true });
 }
 
 /**
@@ -51,4 +48,4 @@ function pageText(bytes, { isBinary }) {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
 }
 
-module.exports = { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING, pageOrNothing, pageText, withFacts };
+module.exports = { FACTS, pageOrNothing, pageText, withFacts };

@@ -13,7 +13,7 @@ const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable'
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { pagesOf } = require('../registry/scrape');
 const { PROTOBUF, formatOf } = require('../exposition/formats');
-const { HOOK_FAILURES, HAS_NATIVE, IS_NOTHING } = require('../exposition/page-bytes');
+const { FACTS } = require('../exposition/page-bytes');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
 const { textOf } = require('../options/thrown');
@@ -173,9 +173,10 @@ class MetricsEndpoint {
       nativeContentType: native.chosen,
       names,
     });
-    if (page[IS_NOTHING]) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
-    this.#reportHooks(page[HOOK_FAILURES]);
-    const { chosen, vary } = page[HAS_NATIVE] ? native : classic;
+    const { isNothing, hookFailures, hasNative } = page[FACTS] ?? {};
+    if (isNothing) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
+    this.#reportHooks(hookFailures);
+    const { chosen, vary } = hasNative ? native : classic;
     return responseOf(200, chosen, vary, page, { gzip });
   }
 

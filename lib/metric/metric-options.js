@@ -40,7 +40,12 @@ function applyOptions(metric, config, options) {
   checkArray('labelNames', metric.labelNames);
   checkLabelNamesAreValid(metric.labelNames);
   if (typeof metric.registers[Symbol.iterator] !== 'function') checkArray('registers', metric.registers);
-  adviseOnReservedNames(metric);
+  const reserved = metric.labelNames.find((/** @type {string} */ label) => /^__/.test(label));
+  if (reserved !== undefined)
+    adviseOnce(
+      'label __',
+      `Metric ${metric.name}: Prometheus reserves labels that begin with __, such as ${reserved}`,
+    );
 }
 
 /**
@@ -63,17 +68,6 @@ function isNumeric(value) {
     return text !== '' && !Number.isNaN(Number(text));
   } catch {
     return false;
-  }
-}
-
-/** @param {{name: string, labelNames: readonly string[]}} metric */
-function adviseOnReservedNames({ name, labelNames }) {
-  for (const label of labelNames) {
-    if (/^__/.test(label))
-      adviseOnce(
-        'label __',
-        `Metric ${name}: Prometheus reserves labels that begin with __, such as ${label}`,
-      );
   }
 }
 

@@ -249,7 +249,10 @@ function setWindow(summary) {
   if (Boolean(maxAgeSeconds) !== Boolean(ageBuckets))
     adviseOnce('window', `Metric ${name}: a sliding window needs both maxAgeSeconds and ageBuckets`);
   if (!maxAgeSeconds || !ageBuckets) return;
-  if (typeof ageBuckets === 'number' && ageBuckets !== ageBuckets >>> 0) throw invalidLength(ageBuckets);
+  if (typeof ageBuckets === 'number' && ageBuckets !== ageBuckets >>> 0) {
+    const more = `: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${ageBuckets}`;
+    throw codedError('INVALID_OPTION', RangeError, 'Invalid array length', more);
+  }
   const count = isNumeric(ageBuckets) ? Math.floor(Number(ageBuckets)) : 0;
   const isWindow = isNumeric(maxAgeSeconds) && maxAgeSeconds > 0;
   if (isWindow && count >= 1 && count <= MAX_AGE_BUCKETS) return;
@@ -257,12 +260,6 @@ function setWindow(summary) {
   warnOfValue(summary, problem, { maxAgeSeconds, ageBuckets });
   if (!isWindow) summary.maxAgeSeconds = undefined;
   summary.ageBuckets = Math.min(Math.max(count, 1), MAX_AGE_BUCKETS);
-}
-
-/** @param {number} ageBuckets */
-function invalidLength(ageBuckets) {
-  const more = `: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${ageBuckets}`;
-  return codedError('INVALID_OPTION', RangeError, 'Invalid array length', more);
 }
 
 /**

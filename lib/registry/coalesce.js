@@ -47,9 +47,8 @@ function coalesce(run, milliseconds) {
   const calls = new Batches(async batch => {
     const formats = new Map(batch.map(({ format }) => [JSON.stringify(format), format]));
     const written = run([...formats.values()]);
-    const pages = new Map(Array.from(formats.keys(), (key, i) => [key, written[i]]));
-    for (const { format, resolve } of batch)
-      resolve(/** @type {Promise<P>} */ (pages.get(JSON.stringify(format))));
+    const keys = [...formats.keys()];
+    for (const { format, resolve } of batch) resolve(written[keys.indexOf(JSON.stringify(format))]);
     await Promise.allSettled(written);
   }, milliseconds);
   return async format => {

@@ -415,10 +415,7 @@ function notifyObserver(registry, added) {
 function withValidNames(labels) {
   if (Object.keys(labels).every(isValidLabelName)) return labels;
   warnOfCall('setDefaultLabels()', 'labels are left out whose name is not valid', labels);
-  const valid = Object.entries(Object.getOwnPropertyDescriptors(labels)).filter(([name]) =>
-    isValidLabelName(name),
-  );
-  return Object.defineProperties({}, Object.fromEntries(valid));
+  return Object.fromEntries(Object.entries(labels).filter(([name]) => isValidLabelName(name)));
 }
 
 /** The default registry of metrics. */

@@ -13,7 +13,7 @@ const {
   metricsHandler,
   metricsResponse,
 } = require('../..');
-const { HOOK_FAILURES, withFacts } = require('../../lib/exposition/page-bytes');
+const { withFacts } = require('../../lib/exposition/page-bytes');
 const { familiesOf } = require('../fixtures/protobuf-page');
 
 const {
@@ -408,7 +408,7 @@ describe('a scrape that fails', () => {
     const registry = {
       contentType: TEXT,
       metrics() {},
-      clusterMetricsBytes: async () => withFacts(Buffer.from('a 1\n'), { [HOOK_FAILURES]: failures }),
+      clusterMetricsBytes: async () => withFacts(Buffer.from('a 1\n'), { hookFailures: failures }),
     };
     const handler = metricsHandler(registry, { onError });
     const [a, b] = [

@@ -10,7 +10,7 @@ const { textOf } = require('../../options/thrown');
 const { pause } = require('../../event-loop/timers');
 const { Batches } = require('../../event-loop/batches');
 const { formatOf } = require('../../exposition/formats');
-const { HOOK_FAILURES, HAS_NATIVE } = require('../../exposition/page-bytes');
+const { FACTS } = require('../../exposition/page-bytes');
 const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { pageName } = require('../../spool/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
@@ -113,7 +113,8 @@ class PageRequests {
     /** @type {Bytes | PageFile | undefined} */
     const page = collected;
     if (page === undefined) return undefined;
-    const fields = { hookFailures: collected[HOOK_FAILURES], hasNative: collected[HAS_NATIVE] || undefined };
+    const { hookFailures, hasNative } = collected[FACTS];
+    const fields = { hookFailures, hasNative: hasNative || undefined };
     if ('file' in page) {
       if (!isOnline(worker)) this.#supervisor.send('discard', page.file);
       return { file: page.file, bytes: page.length, ...fields };

@@ -10,7 +10,7 @@ const { COLLECT } = require('../../source/failure-counts');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { unavailable } = require('../../registry/unavailable');
-const { HOOK_FAILURES, HAS_NATIVE, withFacts } = require('../../exposition/page-bytes');
+const { withFacts } = require('../../exposition/page-bytes');
 const { Batches } = require('../../event-loop/batches');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -307,7 +307,7 @@ class ScrapeRounds {
     }
     const keys = new Set(callers.map(({ key }) => key));
     const sharing = Array.from(keys, key => callers.filter(caller => caller.key === key));
-    const facts = { [HOOK_FAILURES]: hookFailures(result.state), [HAS_NATIVE]: result.hasNative };
+    const facts = { hookFailures: hookFailures(result.state), hasNative: result.hasNative };
     (result.bodies ?? []).forEach((body, i) => {
       const page = withFacts('buffer' in body ? Buffer.from(body.buffer, 0, body.length) : body, facts);
       for (const caller of sharing[i]) {

@@ -15,7 +15,7 @@ const { PAGE, MAX_UNANSWERED_PAGES } = require('../wire/messages');
 const { isPageNameOf } = require('../../spool/file-names');
 const { isListOfNames, MAX_TIMEOUT_MILLISECONDS } = require('../wire/scrape-callers');
 const { readInSteps, checkDirectory, isOthers, codeOf } = require('../../spool/safe-files');
-const { HOOK_FAILURES, HAS_NATIVE, withFacts } = require('../../exposition/page-bytes');
+const { withFacts } = require('../../exposition/page-bytes');
 const { debug } = require('../../options/debug-log');
 
 const NOBODY_AGGREGATES =
@@ -154,8 +154,7 @@ class ClusterPages {
     if (!isFile && typeof page !== 'string') return undefined;
     const content = isFile ? await this.#readFile(file, bytes) : Buffer.from(page, 'base64');
     const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
-    const facts = { [HOOK_FAILURES]: failures, [HAS_NATIVE]: hasNative === true };
-    return withFacts(content, facts);
+    return withFacts(content, { hookFailures: failures, hasNative: hasNative === true });
   }
 
   /**
