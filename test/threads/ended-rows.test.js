@@ -132,7 +132,6 @@ describe('rows that end in a thread', { timeout: 120_000 }, () => {
       },
     ],
     ['has published everything anew', thread => thread.doAll(['remove', { key: 'a' }], 'publish')],
-    ['has published twice', thread => thread.doAll(['remove', { key: 'a' }], 'publish', 'publish')],
     [
       'has published everything anew, and the aggregator is lost',
       async (thread, lose) => [await thread.doAll(['remove', { key: 'a' }], 'publish'), await lose()],

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
-const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
+const { Counter, Gauge, Registry, Summary } = require('../../index');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { runThrough } = require('../../lib/event-loop/slices');
@@ -11,27 +11,14 @@ const { ClusterStore } = require('../../lib/store/cluster-store');
 const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
 /** @param {Record<string, number>} jobs by kind */
-function threadWith(jobs, defaultLabels = {}) {
+function threadWith(jobs) {
   const registry = new Registry();
-  registry.setDefaultLabels(defaultLabels);
-  const registers = [registry];
-  const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers });
-  const summary = new Summary({ name: 'sizes', help: 'h', labelNames: ['kind'], registers });
-  const histogram = new Histogram({ name: 'seconds', help: 'h', buckets: [1], registers });
+  const options = { name: 'jobs_total', help: 'h', labelNames: ['kind'], registers: [registry] };
+  const counter = new Counter(options);
   // As those of mirrored tables.
-  for (const metric of [counter, summary, histogram]) /** @type {any} */ (viewOf(metric)).table.resets = NaN;
-  for (const [kind, count] of Object.entries(jobs)) {
-    counter.inc({ kind }, count);
-    summary.observe({ kind }, count);
-    histogram.observe(count);
-  }
+  /** @type {any} */ (viewOf(counter)).table.resets = NaN;
+  for (const [kind, count] of Object.entries(jobs)) counter.inc({ kind }, count);
   return { registry: /** @type {any} */ (registry), counter };
-}
-
-function withResolvers() {
-  let resolve = () => {};
-  const promise = new Promise(fulfil => (resolve = () => fulfil(undefined)));
-  return { promise, resolve };
 }
 
 /** @param {any} registry */
@@ -51,27 +38,6 @@ describe('totals of threads that have ended', () => {
     runThrough(retired.merge());
   }
 
-  /** A capture of the totals that waits for a hook of another metric. */
-  function waitingCapture() {
-    const [hook, started] = [withResolvers(), withResolvers()];
-    const slow = new Registry();
-    const collect = () => {
-      started.resolve();
-      return hook.promise;
-    };
-    new Gauge({ name: 'slow', help: 'h', registers: [slow], collect });
-    const source = new Source(() => [...retired.registries, slow]);
-    const jobs = source.prepare(60_000, {
-      capture: ahead => {
-        const store = new ClusterStore();
-        store.apply(1, bytesOf(source.captureWithLog(1, undefined, { ahead })));
-        const samples = [...samplesOf(textOf(store))];
-        return samples.reduce((sum, [key, value]) => sum + (key.startsWith('jobs_total') ? value : 0), 0);
-      },
-    });
-    return { hasStarted: started.promise, jobs, end: hook.resolve };
-  }
-
   /** @param {string} name */
   function totalsOf(name) {
     const metrics = retired.registries.flatMap(registry => registry.getMetricsAsArray());
@@ -88,27 +54,6 @@ describe('totals of threads that have ended', () => {
     }
     return sums;
   }
-
-  it('are shown once by captures that wait while they change', async () => {
-    const jobs = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`job ${i}`, 1]));
-    end(threadWith(jobs).registry);
-    const { registry, counter } = threadWith(jobs);
-    retired.mirrors.add(mirrorOf(registry));
-    // The process's own page and that of its cluster, for example.
-    const [first, second] = [waitingCapture(), waitingCapture()];
-    await Promise.all([first.hasStarted, second.hasStarted]);
-    const steps = retired.merge();
-    for (const capture of [second, first]) {
-      // Some of the label sets move.
-      steps.next();
-      steps.next();
-      capture.end();
-      assert.equal(await capture.jobs, 600);
-    }
-    runThrough(steps);
-    assert.equal(totalsOf('jobs_total')['job 299'], 2);
-    assert.deepEqual([viewOf(counter)?.table.liveCount, retired.mirrors.size], [0, 0]);
-  });
 
   it('have the observations of a thread that ends while a capture is under way, once', async () => {
     const observe = () => {
