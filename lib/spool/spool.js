@@ -194,11 +194,7 @@ class Spool {
   #lose(reason) {
     debug('lost %s: %s', this.directory, reason);
     this.#releaseLock();
-    try {
-      this.#onLost(reason);
-    } catch (error) {
-      debug('onLost threw: %s', textOf(error)); // this runs in a timer of the lock, where it would be uncaught
-    }
+    this.#onLost(reason);
   }
 
   /**

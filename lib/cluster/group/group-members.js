@@ -113,8 +113,10 @@ class GroupMembers extends EventEmitter {
     let member;
     const link = new SocketLink(socket, {
       onMessage: message => {
-        if (member === undefined) member = this.#introduce(link, message);
-        else this.receive(member, message);
+        const { type, id } = hasType(message) ? /** @type {any} */ (message) : {};
+        if (member !== undefined) this.receive(member, message);
+        else if (type === HELLO && isId(id)) member = this.join(id, link);
+        else link.close();
       },
       onEnd: () => {
         this.#links.delete(link);
@@ -124,18 +126,6 @@ class GroupMembers extends EventEmitter {
       },
     });
     this.#links.add(link);
-  }
-
-  /**
-   * @param {SocketLink} link
-   * @param {any} message its first one
-   * @returns {Member | undefined}
-   */
-  #introduce(link, message) {
-    const { type, id } = hasType(message) ? /** @type {any} */ (message) : {};
-    if (type === HELLO && isId(id)) return this.join(id, link);
-    link.close();
-    return undefined;
   }
 
   /**

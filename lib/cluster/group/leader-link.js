@@ -5,7 +5,7 @@
 
 const { SocketLink } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
-const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
+const { PAGE, HELLO, PING, hasType } = require('../wire/messages');
 const { unref } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
 
@@ -22,7 +22,7 @@ const MAX_MISSED_LOOKS = 4;
 /**
  * @typedef {object} LeaderEvents
  * @property {() => void} onWelcome called when the leader has answered
- * @property {(message: any) => void} onRequest called with messages of type REQUEST and WELCOME
+ * @property {(message: any) => void} onRequest called with messages after that
  * @property {() => void} onUnresponsive called when the leader does not answer; the link ends
  * @property {() => void} onEnd called once, whichever side ends the link
  */
@@ -115,11 +115,11 @@ class LeaderLink {
       this.#isWelcome = true;
       this.#events.onWelcome();
       this.#onWelcome();
-    } else if ([REQUEST, WELCOME, PAGE].includes(message.type)) {
+    } else {
       // `pages: false` is ignored: if pages failed at once, nobody would wait for an answer, and a leader
       // that does not answer would never be replaced.
       this.#pages.receive({ ...message, pages: true });
-      if (message.type !== PAGE) this.#events.onRequest(message);
+      this.#events.onRequest(message);
     }
   }
 

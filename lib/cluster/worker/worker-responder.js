@@ -136,7 +136,6 @@ class WorkerResponder {
       this.#respond(request.requestId, { file: file.name, bytes });
       this.#checkpoints.postpone();
     } catch (error) {
-      file.discard();
       this.#source.countFailure('write', '', error);
       this.#answerOverIpc(request, error);
     }
