@@ -190,33 +190,6 @@ describe('checkpoints', () => {
     await cluster.killWorker(id);
   });
 
-  it('a checkpoint that is written after the thread was killed contains everything', async () => {
-    const cluster = shared();
-    const before = counted(await cluster.scrape());
-    const other = await startWorker(cluster);
-    const id = await startWorker(cluster);
-    await cluster.inWorkers([other, id], ({ state }) => {
-      state.record(5);
-      state.metrics.labelled.inc({ route: 'thread' }, 5);
-    });
-    assert.equal(counted(await cluster.scrape()) - before, 10);
-    // The worker gets no more requests: only the checkpoints have its numbers.
-    await cluster.inWorker(id, ({ state }) => void (state.deaf = true));
-    await cluster.inWorker(id, record);
-    assert.equal(await cluster.inWorker(id, tick), 1);
-    const welcomes = await cluster.inWorker(id, ({ state }) => state.welcomes);
-    await cluster.run(({ threads }) => threads.at(-1).terminate());
-    await cluster.inWorker(id, welcomed, welcomes + 1);
-    assert.equal(await cluster.inWorker(id, tick), 0, 'the new thread has the checkpoint before');
-    await cluster.inWorker(id, record);
-    assert.equal(await cluster.inWorker(id, tick), 1);
-    await cluster.killWorker(id);
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples) - before, 12);
-    assert.equal(samples.get('requests_total{route="thread"}'), 10);
-    await cluster.killWorker(other);
-  });
-
   it('checkpoints continue in a new directory if theirs was removed', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());
@@ -274,15 +247,6 @@ describe('checkpoints every 100 ms', () => {
     assert.deepEqual({ code, signal }, { code: 0, signal: null });
     assert.equal(counted(await cluster.scrape()) - before, 3);
   });
-
-  it('a crash loop of workers that are killed after a checkpoint loses no count without a scrape', () =>
-    crashLoop(shared(), async ({ process, state }, times) => {
-      await state.welcomed();
-      const written = state.checkpointed();
-      state.record(times);
-      await written;
-      process.kill(process.pid, 'SIGKILL');
-    }));
 });
 
 describe('without checkpoints', () => {
@@ -302,25 +266,6 @@ describe('without checkpoints', () => {
     assert.equal(counted(await cluster.scrape()), 3);
   });
 });
-
-/** Workers that live one after the other, two at a time, and count 1, 2, 3 ... before they end. */
-async function crashLoop(cluster, end) {
-  const LIVES = 4;
-  const allRetired = async () => {
-    const { workers, retiring, retired } = await cluster.internals();
-    return workers + retiring === 0 && { retired };
-  };
-  const { retired } = await until(allRetired, 'all earlier workers are retired');
-  const before = counted(await cluster.scrape());
-  const live = async times => {
-    const id = await cluster.fork();
-    await cluster.endWorker(id, end, times);
-  };
-  for (let times = 1; times < LIVES; times += 2) await Promise.all([live(times), live(times + 1)]);
-  assert.equal(counted(await cluster.scrape()) - before, (LIVES * (LIVES + 1)) / 2);
-  const after = await until(allRetired, 'all workers are retired');
-  assert.equal(after.retired, retired + LIVES);
-}
 
 describe('checkpointInterval in a worker', () => {
   const shared = sharedCluster({ worker: counting });

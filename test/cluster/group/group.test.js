@@ -26,54 +26,54 @@ const ROOT = path.join(__dirname, '../../..');
 // Each group of this file has two.
 process.setMaxListeners(100);
 
+const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
+
 const isLinked = group => group.state().group.failure === '';
+
+/** Starts a group in this process. Its own timers keep no process alive. */
+async function startGroup(t, registries = []) {
+  const directory = new GroupDirectory(path.join(makePlace(t), 'd'));
+  const alive = setInterval(() => {}, 10_000);
+  t.after(() => clearInterval(alive));
+  const group = new Group(directory.path, {}, () => registries);
+  group.join();
+  await until(() => isLinked(group), 'it is linked');
+  return { group, directory };
+}
 
 describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   it('that fails between its claim and the end of its election aggregates nonetheless', async t => {
-    const place = makePlace(t);
     const { readdirSync } = fs;
+    let hasFailed = false;
     const failing = t.mock.method(fs, 'readdirSync', (directory, ...rest) => {
       const names = readdirSync(directory, ...rest);
       if (!names.includes('g1')) return names;
       failing.mock.restore();
+      hasFailed = true;
       throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
     });
-    const group = new Group(path.join(place, 'd'), {}, () => []);
-    group.join();
-    // Its timers keep no process alive.
-    const deadline = performance.now() + 60_000;
-    while (!group.state().group.isLeader && performance.now() < deadline)
-      await new Promise(resolve => setTimeout(resolve, 10));
-    assert.deepEqual(
-      { failed: failing.mock.callCount() > 0, isLeader: group.state().group.isLeader },
-      { failed: true, isLeader: true },
-    );
+    const { group } = await startGroup(t);
+    assert.deepEqual([hasFailed, group.state().group.isLeader], [true, true]);
   });
 
   it('that has no others starts no aggregator and no thread until it is scraped, and is then asked at most every 250 ms', async t => {
-    const place = makePlace(t);
-    const alive = setInterval(() => {}, 10_000);
-    t.after(() => clearInterval(alive));
     const registry = new Registry();
     let captures = 0;
     const collect = () => captures++;
     new Counter({ name: 'c_total', help: 'h', registers: [registry], collect }).inc(3);
-    const group = new Group(path.join(place, 'd'), {}, () => [registry]);
-    group.join();
-    while (!isLinked(group)) await new Promise(resolve => setTimeout(resolve, 10));
+    const { group } = await startGroup(t, [registry]);
     const own = group.state();
     const { id } = own.group;
     assert.deepEqual(
       [group.primary, own.aggregator, own.group.leader],
       [undefined, 'none', { pid: process.pid, id }],
     );
-    const format = { format: 'text', gzip: false, selfMetrics: false };
-    const bytes = await group.collect(format, 60_000);
+    const bytes = await group.collect(FORMAT, 60_000);
     assert.match(bytes.toString(), /^c_total 3$/m);
     captures = 0;
     const startedAt = performance.now();
     const scrape = async () => {
-      while (performance.now() < startedAt + 500) await group.collect(format, 60_000);
+      while (performance.now() < startedAt + 500) await group.collect(FORMAT, 60_000);
     };
     await Promise.all(Array.from({ length: 5 }, scrape));
     const most = 2 + (performance.now() - startedAt) / 250;
@@ -83,19 +83,10 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('that leads no more at the end of a scrape is unavailable, as after any timeout', async t => {
-    const place = makePlace(t);
-    const alive = setInterval(() => {}, 10_000);
-    t.after(() => clearInterval(alive));
-    const group = new Group(path.join(place, 'd'), {}, () => []);
-    group.join();
-    while (!isLinked(group)) await new Promise(resolve => setTimeout(resolve, 10));
-    const directory = new GroupDirectory(path.join(place, 'd'));
+    const { group, directory } = await startGroup(t);
     assert.equal(directory.claim(2, newId()), true);
     directory.succeed(2, false);
-    await assert.rejects(
-      group.collect({ format: 'text', gzip: false, selfMetrics: false }, 0),
-      error => UNAVAILABLE in error,
-    );
+    await assert.rejects(group.collect(FORMAT, 0), error => UNAVAILABLE in error);
   });
 
   it('that cannot create its directory reports that, and scrapes fail at once, however long they may wait', async t => {
@@ -151,13 +142,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('asks another one again that has lost its link, and links again before it has answered', async t => {
-    const place = makePlace(t);
-    const alive = setInterval(() => {}, 10_000);
-    t.after(() => clearInterval(alive));
-    const group = new Group(path.join(place, 'd'), {}, () => []);
-    group.join();
-    await until(() => isLinked(group), 'it is linked');
-    const directory = new GroupDirectory(path.join(place, 'd'));
+    const { group, directory } = await startGroup(t);
     const id = newId();
     const server = await listen(directory.socketOf(id), socket => socket.destroy());
     t.after(() => server.close());
@@ -176,7 +161,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       () => void join(answer),
     );
     await until(() => group.state().group.members === 2, 'the other one is linked');
-    const bytes = await group.collect({ format: 'text', gzip: false, selfMetrics: false }, 60_000);
+    const bytes = await group.collect(FORMAT, 60_000);
     assert.match(bytes.toString(), /^m_total 7$/m);
     await group.primary.close();
   });
@@ -263,9 +248,7 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
     ['is that of the environment', { env: named('shop') }, 'shop'],
     ['is that of the environment without spaces around it', { env: named(' shop ') }, 'shop'],
     ['is that of the option if the environment names another one', { option: 'a', env: named('b') }, 'a'],
-    ['is none if the environment names an empty one', { env: named('') }, undefined],
     ['is none if the environment names one of spaces', { env: named('  ') }, undefined],
-    ['is none if the environment says false', { env: named('false') }, undefined],
     ['is none if the environment says FALSE', { env: named('FALSE') }, undefined],
     ['is none if the environment says 0', { env: named('0') }, undefined],
     ['is none if the option is false, whatever the environment names', { option: false, env: named('a') }],
