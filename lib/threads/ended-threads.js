@@ -11,6 +11,7 @@
 
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
 const { RetiredSource } = require('../store/retired-source');
+const { FOLDED } = require('../store/retired-totals');
 const { runThrough } = require('../event-loop/slices');
 const { debug } = require('../options/debug-log');
 
@@ -31,7 +32,7 @@ class EndedThreads {
   get registries() {
     for (const mirror of this.mirrors) runThrough(mirror.read());
     const ended = [...this.mirrors].flatMap(({ registries }) => registries);
-    for (const totals of this.#endings.totals) this.#end(totals, true);
+    for (const totals of this.#endings.totals) this.#end(totals);
     for (const totals of this.#retired.totals) {
       const { maxIdleSeconds } = totals.definition;
       if (maxIdleSeconds > 0) runThrough(totals.expire(performance.now() - maxIdleSeconds * 1000));
@@ -54,21 +55,18 @@ class EndedThreads {
     try {
       const labels = Object.fromEntries(defaults);
       const totals = this.#endings.totalsFor(view, labels);
-      totals.addRow(view, row, labels, performance.now());
-      this.#end(totals, isRemoved);
+      totals.addRow(view, row, labels, isRemoved ? FOLDED : performance.now());
+      this.#end(totals);
     } catch (error) {
       debug('a row of a thread is lost: %O', error);
     }
   };
 
-  /**
-   * @param {import('../store/retired-totals').RetiredTotals} totals
-   * @param {boolean} isRemoved
-   */
-  #end({ table }, isRemoved) {
+  /** @param {import('../store/retired-totals').RetiredTotals} totals */
+  #end({ table, lastSeen }) {
     // The first capture follows the table, so they end with the second one.
     if (table.followers.length === 0) return;
-    for (const row of [...table.liveRows()]) table.removeRow(row, !isRemoved);
+    for (const row of [...table.liveRows()]) table.removeRow(row, lastSeen[row] !== FOLDED);
   }
 
   /**

@@ -112,4 +112,31 @@ describe('totals of threads that have ended', () => {
     assert.equal(viewOf(counter)?.table.liveCount, 0);
     assert.equal(retired.mirrors.size, 0);
   });
+
+  for (const [how, isRemoved, isLeft] of /** @type {const} */ ([
+    ['expires', false, true],
+    ['is removed', true, false],
+  ])) {
+    it(`a row that ${how} in a thread ${isLeft ? 'leaves' : 'takes'} the counts of a dead worker`, async () => {
+      const recorded = () => {
+        const registry = new Registry();
+        const options = { name: 'jobs_total', help: 'h', labelNames: ['kind'], maxIdleSeconds: 900 };
+        const counter = new Counter({ ...options, registers: [registry] });
+        counter.inc({ kind: 'a' }, 2);
+        return { registry, counter };
+      };
+      const store = new ClusterStore();
+      const dead = recorded();
+      store.apply(1, bytesOf(new Source(() => [dead.registry]).captureWithLog(1, undefined)));
+      textOf(store);
+      store.retire(1);
+      retired.addRow(recorded().counter, 0, isRemoved, []);
+      const source = new Source(() => retired.registries);
+      const sums = [0, 1].map(() => {
+        store.apply(2, bytesOf(source.captureWithLog(2, undefined)));
+        return samplesOf(textOf(store)).get(seriesKey('jobs_total', { kind: 'a' }));
+      });
+      assert.deepEqual(sums, [4, isLeft ? 4 : undefined]);
+    });
+  }
 });
