@@ -11,7 +11,6 @@ const { Counter, Gauge, Histogram, Registry, Summary, metricsHandler } = require
 const { viewOf } = require('../../lib/registry/metric-view');
 const { boundOf } = require('../../lib/series/native-index');
 const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
-const { sharedCluster } = require('../fixtures/shared-cluster');
 
 const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus']);
@@ -173,38 +172,3 @@ for (const [flags, contentType] of [
     },
   );
 }
-
-describe('Prometheus 2.42 and a cluster', { skip, timeout: 120_000 }, () => {
-  const cluster = sharedCluster({ workers: 2 });
-
-  it('has the observations of all workers, bucket for bucket, those of workers that have ended too', async () => {
-    const record = ({ client }, values) => {
-      const native = { nativeHistogramBucketFactor: 1.1, labelNames: ['path'] };
-      const histogram = new client.Histogram({ name: 'only_native', help: 'h', buckets: [], ...native });
-      for (const value of values) histogram.observe({ path: '/' }, value);
-    };
-    await cluster().inWorker(1, record, VALUES.slice(0, 300));
-    await cluster().inWorker(2, record, VALUES.slice(300));
-    await cluster().endWorker(2, ({ process }) => process.exit());
-    await cluster().allRetired();
-    const port = await cluster().run(async ({ require, client, aggregator }) => {
-      const server = require('node:http').createServer(client.metricsHandler(aggregator)).unref();
-      await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
-      return server.address().port;
-    });
-    const prometheus = await PrometheusServer.startWith(NATIVE, `http://127.0.0.1:${port}/metrics`);
-    try {
-      await prometheus.numberWhen('sum_over_time(up[1h])', count => count >= 2, WITHIN_MS);
-      const { result } = await prometheus.ask('query', { query: 'only_native' });
-      const [, { buckets, count }] = result[0].histogram;
-      const registry = new Registry();
-      const options = { help: 'h', buckets: [], labelNames: ['path'], registers: [registry] };
-      const one = new Histogram({ name: 'one', nativeHistogramBucketFactor: 1.1, ...options });
-      for (const value of VALUES) one.observe({ path: '/' }, value);
-      assert.equal(Number(count), VALUES.length);
-      assert.deepEqual(populated(buckets), bucketsOf(one, '/'));
-    } finally {
-      await prometheus.stop();
-    }
-  });
-});

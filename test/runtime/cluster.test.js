@@ -10,7 +10,7 @@ const { sharedCluster } = require('../fixtures/shared-cluster.js');
 /** Workers with all runtime metrics, and the files of a cgroup of the test's own. */
 const collecting = {
   construct: true,
-  start: ({ client, require, process, program }) => {
+  start: ({ client, require }) => {
     const fs = require('node:fs');
     const { readFileSync, existsSync } = fs;
     const files = {
@@ -23,7 +23,7 @@ const collecting = {
     };
     fs.readFileSync = (name, ...rest) => files[name] ?? readFileSync(name, ...rest);
     fs.existsSync = name => name in files || existsSync(name);
-    client.collectDefaultMetrics({ runtime: true, labels: program.labelled ? { worker: process.pid } : {} });
+    client.collectDefaultMetrics({ runtime: true });
   },
 };
 
@@ -114,13 +114,5 @@ describe('runtime metrics in a cluster', () => {
     );
     assert.ok(young.get('process_uptime_seconds') <= newUptime && newUptime < oldUptime);
     assert.equal(young.get('process_cgroup_cpu_throttled_periods_total'), 7, `worker ${third}`);
-  });
-
-  it('a cluster shows each worker if they have a label of their own', async () => {
-    const cluster = shared();
-    for (let i = 0; i < 2; i++) await cluster.fork({ labelled: true });
-    const samples = await cluster.scrape();
-    const limits = [...samples.keys()].filter(name => name.startsWith('nodejs_heap_limit_bytes{worker='));
-    assert.equal(limits.length, 2);
   });
 });

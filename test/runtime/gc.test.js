@@ -217,23 +217,6 @@ describe('ReclaimedBytes', () => {
     assert.ok(clock.timers.every(({ isRef }) => !isRef));
   });
 
-  it('bytes are exact again after a burst of collections', () => {
-    const { reclaimed, bytes, running, collect } = simulate();
-    for (let i = 0; i < 1000; i++) {
-      clock.pass(1);
-      collect('Scavenge', 1e6);
-    }
-    clock.pass(60_000);
-    reclaimed.drain();
-    assert.strictEqual(running.size, 1);
-    const before = bytes.minor;
-    collect('Scavenge', 77);
-    collect('MarkSweepCompact', 88);
-    reclaimed.drain();
-    assert.strictEqual(bytes.minor - before, 77);
-    assert.strictEqual(bytes.major, 88);
-  });
-
   it('a kind has no estimate before its first sample', () => {
     const { reclaimed, bytes, running, collect } = simulate();
     while (running.size > 0) collect('Scavenge', 1e6);

@@ -23,14 +23,6 @@ const wide: Counter<string> = narrow;
 const back: Counter<'a'> = wide;
 const metrics: Metric<string>[] = [narrow, back, new Histogram({ name: 'h', help: 'h', labelNames: ['b'] })];
 
-// ## labels from an array that grows
-import { Counter } from 'prom-client';
-const names: string[] = ['a'];
-names.push('b');
-const counter = new Counter({ name: 'c', help: 'h', labelNames: names });
-counter.inc({ a: 1, b: 2 }, 3);
-counter.labels(...names).inc();
-
 // ## labels from an enum
 import { Counter } from 'prom-client';
 enum Label {
@@ -94,18 +86,6 @@ const ends: (() => void)[] = [end, stop, summary.startTimer()];
 let later: (() => number) | undefined;
 later = summary.startTimer();
 later();
-
-// ## timers by request
-import { Histogram } from 'prom-client';
-const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['route'] });
-const timers = new WeakMap<object, ReturnType<Histogram<'route'>['startTimer']>>();
-export function before(request: object): void {
-  timers.set(request, histogram.startTimer());
-}
-export function after(request: object, route: string): number | undefined {
-  const end = timers.get(request);
-  return end && end({ route });
-}
 
 // ## a timer of its own type
 import { Histogram } from 'prom-client';
@@ -451,29 +431,14 @@ const names: string[] = collectDefaultMetrics.metricsList.filter(name => name !=
 
 // ## registries and their content types
 import { OpenMetricsContentType, openMetricsContentType, PrometheusContentType, Registry } from 'prom-client';
-import { contentType, prometheusContentType, RegistryContentType } from 'prom-client';
+import { contentType, prometheusContentType, register, RegistryContentType } from 'prom-client';
 const prometheus = new Registry<PrometheusContentType>();
 const open = new Registry<OpenMetricsContentType>();
 open.setContentType(openMetricsContentType);
 prometheus.setContentType(Registry.PROMETHEUS_CONTENT_TYPE);
 const types: RegistryContentType[] = [contentType, prometheusContentType, open.contentType];
-
-// ## merged registries
-import { Counter, Registry, register } from 'prom-client';
-const own = new Registry();
-const merged: Registry = Registry.merge([register, own]);
-new Counter({ name: 'c', help: 'h', registers: [own, register] });
+const merged: Registry = Registry.merge([prometheus, register]);
 merged.setDefaultLabels({ app: 'a' });
-merged.removeSingleMetric('c');
-
-// ## metrics of a registry by name
-import { Metric, Registry } from 'prom-client';
-export function byName(registry: Registry, name: string): Metric<string> {
-  const metric = registry.getSingleMetric(name);
-  if (!metric) throw new Error(name);
-  registry.registerMetric(metric);
-  return metric;
-}
 
 // ## a registry as a parameter of any content type
 import { Registry, RegistryContentType, register } from 'prom-client';
@@ -537,39 +502,6 @@ export function timed<A extends unknown[], R>(
     );
   };
 }
-
-// ## a decorator of methods
-import { Counter } from 'prom-client';
-export function Counted(counter: Counter<'method'>) {
-  return (_target: object, method: string, descriptor: PropertyDescriptor): PropertyDescriptor => {
-    const original = descriptor.value;
-    descriptor.value = function (this: unknown, ...args: unknown[]) {
-      counter.inc({ method });
-      return original.apply(this, args);
-    };
-    return descriptor;
-  };
-}
-
-// ## metrics in an object that is constant
-import { Counter, Gauge } from 'prom-client';
-const metrics = {
-  requests: new Counter({ name: 'c', help: 'h', labelNames: ['code'] as const }),
-  queue: new Gauge({ name: 'g', help: 'h' }),
-} as const;
-type Name = keyof typeof metrics;
-const all: Record<Name, unknown> = metrics;
-metrics.requests.inc({ code: 200 });
-metrics.queue.set(1);
-
-// ## metrics that are made by a map
-import { Gauge } from 'prom-client';
-const names = ['a', 'b'] as const;
-const gauges = names.reduce<{ [name: string]: Gauge<'x'> }>((result, name) => {
-  result[name] = new Gauge({ name, help: name, labelNames: ['x'] });
-  return result;
-}, {});
-for (const name of names) gauges[name]!.set({ x: name }, 1);
 
 // ## exported metrics
 import { Counter, Gauge, Histogram, Summary } from 'prom-client';
@@ -655,29 +587,6 @@ AggregatorRegistry.setRegistries([new Registry()]);
 export const aggregated: Registry<PrometheusContentType> = AggregatorRegistry.aggregate([[{}]]);
 export const send = (respond: (page: string) => void): void => {
   cluster.clusterMetrics().then(respond);
-};
-
-// ## the Pushgateway
-import { Pushgateway, Registry, RegistryContentType } from 'prom-client';
-const gateway = new Pushgateway('http://127.0.0.1:9091', { timeout: 100 }, new Registry());
-const gateways: Pushgateway<RegistryContentType>[] = [new Pushgateway('http://127.0.0.1:9091')];
-gateway.pushAdd({ jobName: 'a', groupings: { b: 'c' } }).then(({ resp, body }) => [resp, body]);
-gateways[0]!.delete({ jobName: 'a' }).catch((error: Error) => error.message);
-
-// ## buckets and names
-import { exponentialBuckets, linearBuckets, validateMetricName } from 'prom-client';
-const buckets: number[] = linearBuckets(0, 1, 10).concat(exponentialBuckets(1, 2, 5));
-const isValid: boolean = buckets.length > 0 && validateMetricName('a');
-
-// ## a handler of requests
-import { register } from 'prom-client';
-interface Response {
-  setHeader(name: string, value: string): void;
-  end(page: string): void;
-}
-export const handle = (_request: unknown, response: Response): void => {
-  response.setHeader('Content-Type', register.contentType);
-  register.metrics().then(page => response.end(page));
 };
 
 // ## an injected metric
@@ -805,7 +714,8 @@ function refused(): void {
 // ## formats, types of metrics, and what they are named by
 import { Charset, Collector, MetricType, OpenMetricsMIME, OpenMetricsVersion, Registry } from 'prom-client';
 import { collectDefaultMetrics, PrometheusContentType, PrometheusMIME } from 'prom-client';
-import { PrometheusMetricsVersion, register } from 'prom-client';
+import { exponentialBuckets, linearBuckets, PrometheusMetricsVersion, register } from 'prom-client';
+import { validateMetricName } from 'prom-client';
 declare const charset: Charset;
 declare const mime: PrometheusMIME;
 declare const version: PrometheusMetricsVersion;
@@ -825,6 +735,8 @@ export function describe(type: MetricType): string {
 const onlyHistograms: MetricType.Histogram = MetricType.Histogram;
 const counters = new Registry().getMetricsAsArray().filter(({ type }) => type === MetricType.Counter);
 const collector: Collector = collectDefaultMetrics;
+const buckets: number[] = linearBuckets(0, 1, 10).concat(exponentialBuckets(1, 2, 5));
+const isValid: boolean = validateMetricName('a');
 
 // ## arguments of a Pushgateway
 import { OpenMetricsContentType, PrometheusContentType, Pushgateway, Registry } from 'prom-client';
@@ -836,6 +748,8 @@ const explicit = new Pushgateway<PrometheusContentType>('', [], new Registry());
 const withAny: Pushgateway<PrometheusContentType> = new Pushgateway('', anyOptions);
 export async function push(): Promise<unknown> {
   const { resp, body } = await explicit.push({ jobName: 'job', groupings: { instance: 'a' } });
+  await explicit.pushAdd({ jobName: 'a' }).catch((error: Error) => error.message);
+  await explicit.delete({ jobName: 'a' });
   return [resp as object, body as string, withAny];
 }
 
