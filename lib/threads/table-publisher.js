@@ -14,22 +14,10 @@ const VALUES = 4;
 /** @typedef {import('../series/series-table').TableFollower} TableFollower */
 /** @typedef {import('./shared-digests').DigestPlace} DigestPlace */
 
-/**
- * What the tables of a thread have in common.
- *
- * @typedef {object} PublisherContext
- * @property {import('../source/shared-log').LogWriter} log
- * @property {(memory: SharedArrayBuffer) => number} memoryNumber passes shared memory on; returns its number
- *   for a record that follows at once
- * @property {import('./shared-numbers').SharedNumbers} numbers
- * @property {(error: unknown) => void} onFailure
- * @property {() => void} onChanged called when the log may have become long; may close this publisher
- */
-
 /** @implements {TableFollower} */
 class TablePublisher {
   #view;
-  #context;
+  #thread;
   #log;
   #onRenumbered;
   /** @type {Float64Array[]} that were published */
@@ -49,18 +37,18 @@ class TablePublisher {
   /**
    * @param {import('../exposition/live-family').MetricView} view of the metric
    * @param {number} number of the metric
-   * @param {PublisherContext} context
+   * @param {import('./thread-publisher').ThreadPublisher} thread whose shorten() may close this publisher
    * @param {() => void} onRenumbered
    */
-  constructor(view, number, context, onRenumbered) {
+  constructor(view, number, thread, onRenumbered) {
     const { table } = view;
     this.table = table;
     // Rows of other metrics leave nothing when they are removed.
     this.keepsRows = table.starts !== undefined;
     this.number = number;
     this.#view = view;
-    this.#context = context;
-    this.#log = context.log;
+    this.#thread = thread;
+    this.#log = /** @type {import('../source/shared-log').LogWriter} */ (thread.log);
     this.#onRenumbered = onRenumbered;
     // The first value of each label means that the label is missing.
     this.#values = table.labelNames.map(() => 1);
@@ -78,7 +66,7 @@ class TablePublisher {
       this.#log.append(RECORD.CLEAR, [this.number]);
       for (const row of table.live) this.#publishRow(row);
     }
-    const count = this.#context.numbers.shareOverflowCount(table);
+    const count = this.#thread.numbers.shareOverflowCount(table);
     if (count !== undefined) this.#publishMemory(RECORD.OVERFLOW, count);
     table.followers = [...table.followers, this];
     if (digestOf !== undefined) this.#shareDigests();
@@ -122,9 +110,9 @@ class TablePublisher {
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
       this.#publishRow(row);
       if (this.#digests !== undefined) this.#shareDigest(row);
-      this.#context.onChanged();
+      this.#thread.shorten();
     } catch (error) {
-      this.#context.onFailure(error);
+      this.#thread.fail(error);
     }
   }
 
@@ -153,7 +141,7 @@ class TablePublisher {
    */
   exemplarPut(row, column, exemplar) {
     this.#guard(() => this.#publishExemplar(row, column, exemplar));
-    this.#guard(this.#context.onChanged);
+    this.#guard(this.#thread.shorten);
   }
 
   /** @param {number} row */
@@ -164,7 +152,7 @@ class TablePublisher {
   /** @param {number} row */
   rowReset(row) {
     this.#guard(() => this.#log.append(RECORD.RESET, [this.number, row, this.table.startAt(row)]));
-    this.#guard(this.#context.onChanged);
+    this.#guard(this.#thread.shorten);
   }
 
   /**
@@ -193,13 +181,13 @@ class TablePublisher {
     try {
       publish();
     } catch (error) {
-      this.#context.onFailure(error);
+      this.#thread.fail(error);
     }
   }
 
   /** @param {number} number */
   #publishPage(number) {
-    const page = this.#context.numbers.share(this.table, number);
+    const page = this.#thread.numbers.share(this.table, number);
     this.#publishMemory(RECORD.PAGE, page, number);
     this.#pages[number] = page;
   }
@@ -212,7 +200,7 @@ class TablePublisher {
    */
   #publishMemory(kind, { buffer, byteOffset, length }, number = 0) {
     if (!isSharedArrayBuffer(buffer)) throw new RangeError('there is no shared memory');
-    const memory = this.#context.memoryNumber(buffer);
+    const memory = this.#thread.memoryNumber(buffer);
     this.#log.append(kind, [this.number, memory, byteOffset, length, number]);
   }
 

@@ -64,9 +64,9 @@ class ThreadPublisher {
   #registries;
   #link;
   #hooks = new CollectHooks();
-  #numbers = new SharedNumbers();
+  numbers = new SharedNumbers();
   /** @type {LogWriter | undefined} */
-  #log = undefined;
+  log = undefined;
   /** @type {SharedArrayBuffer | undefined} the latest one that was sent */
   #memory = undefined;
   /** The number of this memory. */
@@ -102,7 +102,7 @@ class ThreadPublisher {
         this.#sentBytes += chunk.byteLength;
         this.#link.send({ parts: { chunks: [chunk] } });
       });
-      this.#log = log;
+      this.log = log;
       this.#link.join(log.first);
       this.#sync();
       this.#link.send({ published: true });
@@ -112,7 +112,7 @@ class ThreadPublisher {
   }
 
   /** Publishes everything again if most of what was sent is obsolete. */
-  #shorten = () => {
+  shorten = () => {
     if (this.#sentBytes < this.#mostBytes) return;
     let present = 0;
     for (const { view } of this.#all()) if (view !== undefined) present += bytesOf(view);
@@ -152,12 +152,12 @@ class ThreadPublisher {
     try {
       publish();
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
   }
 
   /** @param {unknown} error */
-  #fail(error) {
+  fail(error) {
     debug('this thread has left the page of all threads: %O', error);
     warnOfMissing(error);
     process.removeListener('exit', this.#onExit);
@@ -175,13 +175,13 @@ class ThreadPublisher {
     for (const { table } of this.#all()) table?.close();
     this.#followed.clear();
     this.#memory = undefined;
-    this.#log = undefined;
+    this.log = undefined;
     this.#sentBytes = 0;
     this.#mostBytes = Infinity;
   }
 
   #sync() {
-    if (this.#log === undefined) return;
+    if (this.log === undefined) return;
     const current = new Set(this.#registries());
     for (const registry of [...this.#followed.keys()]) if (!current.has(registry)) this.#unfollow(registry);
     for (const registry of current) if (!this.#followed.has(registry)) this.#follow(registry);
@@ -205,7 +205,7 @@ class ThreadPublisher {
         const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
         if (!isPublishedAlone || !hasJoined) this.#sync();
         else if (isReadable(added, leaveOut)) this.#publish(added, followed);
-        this.#shorten();
+        this.shorten();
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
@@ -266,14 +266,7 @@ class ThreadPublisher {
       layout: { kind: layout.kind, marks: layout.marks.map(String) },
     };
     this.#append(RECORD.DEFINE, [number, registry.number], JSON.stringify(definition));
-    const context = {
-      log: /** @type {LogWriter} */ (this.#log),
-      memoryNumber: (/** @type {SharedArrayBuffer} */ memory) => this.#numberOf(memory),
-      numbers: this.#numbers,
-      onFailure: (/** @type {unknown} */ error) => this.#fail(error),
-      onChanged: this.#shorten,
-    };
-    published.table = new TablePublisher(view, number, context, () => this.#drop(published, true));
+    published.table = new TablePublisher(view, number, this, () => this.#drop(published, true));
     published.table.open();
     void this.#publishChangesSoon();
   }
@@ -337,7 +330,7 @@ class ThreadPublisher {
    * @param {string} [text]
    */
   #append(kind, integers, text) {
-    this.#log?.append(kind, integers, text);
+    this.log?.append(kind, integers, text);
   }
 
   /**
@@ -346,7 +339,7 @@ class ThreadPublisher {
    * @param {SharedArrayBuffer} memory
    * @returns {number}
    */
-  #numberOf(memory) {
+  memoryNumber(memory) {
     if (memory !== this.#memory) {
       this.#sentBytes += memory.byteLength;
       this.#link.send({ parts: { memories: [[++this.#memoryNumber, memory]] } });
@@ -367,7 +360,7 @@ class ThreadPublisher {
    */
   async #answer(message) {
     const request = message?.request;
-    const log = this.#log;
+    const log = this.log;
     try {
       /** @type {Map<string, string>} */
       const failed = new Map();
@@ -383,13 +376,13 @@ class ThreadPublisher {
       });
       await running;
       // This thread has left meanwhile, or joins again: the hub does not wait for the answer any more.
-      if (this.#log !== log) return;
+      if (this.log !== log) return;
       for (const published of this.#all()) {
         viewOf(published.metric)?.beforeRead?.();
         this.#publishCustom(published);
       }
       this.#link.send({ answer: request, failed: [...failed] });
-      this.#shorten();
+      this.shorten();
     } catch (error) {
       debug('this thread cannot answer: %O', error);
       this.#guard(() => this.#link.send({ answer: request, failed: [] }));
