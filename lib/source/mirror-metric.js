@@ -178,10 +178,10 @@ class MirrorCustomMetric {
 
   /**
    * @param {number} number
-   * @param {string} name
+   * @param {{name: string}} definition
    * @param {HookOf} hookOf
    */
-  constructor(number, name, hookOf) {
+  constructor(number, { name }, hookOf) {
     this.name = name;
     this.#number = number;
     this.#hookOf = hookOf;

@@ -30,7 +30,7 @@ const RECORDS_PER_STEP = 128;
 
 /**
  * @typedef {object} MirrorEntry
- * @property {number} registry
+ * @property {MirrorRegistry} registry
  * @property {MirrorMetric | MirrorCustomMetric} metric
  * @property {unknown} [replaces] number of the previous metric, which is shown until the thread has published
  *   this one completely and has dropped the previous one
@@ -53,7 +53,7 @@ class ThreadMirror {
   #onEnded;
   /** @type {[number: number, memory: SharedArrayBuffer][]} the last one that was used, and later ones */
   #memories = [];
-  /** @type {Map<number, MirrorRegistry>} */
+  /** @type {Map<string, MirrorRegistry>} by default labels */
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
@@ -70,7 +70,7 @@ class ThreadMirror {
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
-    return [...this.#registries.values()];
+    return [...new Set(Array.from(this.#metrics.values(), ({ registry }) => registry))];
   }
 
   /**
@@ -145,18 +145,11 @@ class ThreadMirror {
   #apply(record, memory) {
     const number = record.integer(0);
     switch (record.kind) {
-      case RECORD.REGISTRY:
-        this.#setDefaultLabels(number, JSON.parse(record.text));
-        break;
       case RECORD.DEFINE: {
-        const { replaces, ...definition } = JSON.parse(record.text);
-        const metric = new MirrorMetric(number, definition, this.#hookOf);
-        this.#metrics.set(number, { registry: record.integer(1), metric, replaces });
-        break;
-      }
-      case RECORD.CUSTOM: {
-        const metric = new MirrorCustomMetric(number, record.text, this.#hookOf);
-        this.#metrics.set(number, { registry: record.integer(1), metric });
+        const { replaces, defaults, ...definition } = JSON.parse(record.text);
+        const Mirror = definition.layout === undefined ? MirrorCustomMetric : MirrorMetric;
+        const metric = new Mirror(number, definition, this.#hookOf);
+        this.#metrics.set(number, { registry: this.#registryWith(defaults), metric, replaces });
         break;
       }
       case RECORD.DROP:
@@ -166,24 +159,28 @@ class ThreadMirror {
         const { metric, registry } = /** @type {any} */ (this.#metrics.get(number));
         metric.apply(record, memory);
         if (record.kind !== RECORD.REMOVE) break;
-        const { defaults } = /** @type {MirrorRegistry} */ (this.#registries.get(registry));
-        this.#onEnded(metric, record.integer(1), record.integer(2) === 0, defaults);
+        this.#onEnded(metric, record.integer(1), record.integer(2) === 0, registry.defaults);
       }
     }
   }
 
   /**
-   * @param {number} number
-   * @param {[string, string][]} defaults
+   * @param {[string, string][]} defaults its default labels
+   * @returns {MirrorRegistry}
    */
-  #setDefaultLabels(number, defaults) {
-    const labels = Object.fromEntries(defaults);
-    const getMetricsAsArray = () => this.#of(number);
-    this.#registries.set(number, { [DEFAULT_LABELS]: labels, defaults, getMetricsAsArray });
+  #registryWith(defaults) {
+    const key = JSON.stringify(defaults);
+    let registry = this.#registries.get(key);
+    if (registry === undefined) {
+      const getMetricsAsArray = () => this.#of(/** @type {MirrorRegistry} */ (registry));
+      registry = { [DEFAULT_LABELS]: Object.fromEntries(defaults), defaults, getMetricsAsArray };
+      this.#registries.set(key, registry);
+    }
+    return registry;
   }
 
   /**
-   * @param {number} registry
+   * @param {MirrorRegistry} registry
    * @returns {any[]} its metrics that are shown
    */
   #of(registry) {

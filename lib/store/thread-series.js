@@ -21,7 +21,6 @@ const UNREAD_MILLISECONDS = 300_000;
  * One metric: its source, and the last copies.
  *
  * @typedef {object} TableCopy
- * @property {[string, string][]} defaults
  * @property {TableSource} source
  * @property {Float64Array[]} pages
  * @property {Digest[]} digests by row
@@ -168,10 +167,10 @@ class ThreadSeries {
     }
     const { digestOf, exemplars, buckets } = view;
     let table = this.#tables.get(metric);
-    if (table?.defaults !== defaults) {
+    if (table === undefined) {
       const problem = problemOf(view);
       if (problem !== undefined) throw new RangeError(problem);
-      table = { defaults, source: new TableSource(view, this.id, defaults), pages: [], digests: [] };
+      table = { source: new TableSource(view, this.id, defaults), pages: [], digests: [] };
       this.#tables.set(metric, table);
     }
     const { pages, digests } = table;

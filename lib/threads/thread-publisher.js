@@ -44,8 +44,7 @@ const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
  * A registry that has joined.
  *
  * @typedef {object} Followed
- * @property {number} number
- * @property {string} [defaults] its default labels as published
+ * @property {string} [defaults] its default labels as published: pairs as JSON
  * @property {Map<any, Published>} metrics by metric
  */
 
@@ -192,11 +191,8 @@ class ThreadPublisher {
 
   /** @param {any} registry */
   #follow(registry) {
-    const numbers = Array.from(this.#followed.values(), ({ number }) => number);
-    let number = 0;
-    while (numbers.includes(number)) number++;
     /** @type {Followed} */
-    const followed = { number, metrics: new Map() };
+    const followed = { metrics: new Map() };
     this.#followed.set(registry, followed);
     const value = (/** @type {any} */ added) =>
       this.#guard(() => {
@@ -210,7 +206,7 @@ class ThreadPublisher {
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
 
-  /** @param {any} registry that has left. Another registry may get its number */
+  /** @param {any} registry that has left */
   #unfollow(registry) {
     delete registry[OBSERVER];
     const { metrics } = /** @type {Followed} */ (this.#followed.get(registry));
@@ -227,12 +223,13 @@ class ThreadPublisher {
     const labels = readableDefaults(registry, (error, name) =>
       debug('the default label %s is left out: %O', name, error),
     );
-    const text = JSON.stringify(Object.entries(labels));
-    if (followed.defaults !== text) this.#append(RECORD.REGISTRY, [followed.number], text);
-    followed.defaults = text;
+    const before = followed.defaults;
+    followed.defaults = JSON.stringify(Object.entries(labels));
     const metrics = new Set(list);
-    for (const published of [...followed.metrics.values()])
-      if (!metrics.has(published.metric)) this.#drop(published);
+    for (const published of [...followed.metrics.values()]) {
+      const isThere = metrics.has(published.metric);
+      if (!isThere || before !== followed.defaults) this.#drop(published, isThere);
+    }
     for (const metric of metrics) this.#publish(metric, followed);
   }
 
@@ -248,8 +245,9 @@ class ThreadPublisher {
     /** @type {Published} */
     const published = { number, registry, metric, view };
     registry.metrics.set(metric, published);
+    const common = { defaults: JSON.parse(String(registry.defaults)), replaces };
     if (view === undefined) {
-      this.#append(RECORD.CUSTOM, [number, registry.number], nameOf(metric));
+      this.#append(RECORD.DEFINE, [number], JSON.stringify({ ...common, name: nameOf(metric) }));
       this.#publishCustom(published);
       this.#announceHook(published);
       return;
@@ -258,14 +256,14 @@ class ThreadPublisher {
     const { width, pageShift, labelNames, maxIdleSeconds } = table;
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
     const definition = {
-      ...{ name, help, type, aggregator, windowed, replaces, labelNames, width, pageShift },
+      ...{ ...common, name, help, type, aggregator, windowed, labelNames, width, pageShift },
       ...{ maxIdleSeconds, expiredCount: table.expiredCount },
       exemplarWidth: view.exemplars?.width ?? 0,
       // JSON has no infinity.
       maxBuckets: String(view.buckets?.maxBuckets),
       layout: { kind: layout.kind, marks: layout.marks.map(String) },
     };
-    this.#append(RECORD.DEFINE, [number, registry.number], JSON.stringify(definition));
+    this.#append(RECORD.DEFINE, [number], JSON.stringify(definition));
     published.table = new TablePublisher(view, number, this, () => this.#drop(published, true));
     published.table.open();
     void this.#publishChangesSoon();

@@ -11,7 +11,7 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const worker = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
 const { LogWriter } = require('../../lib/source/shared-log');
-const { REGISTRY, DEFINE, PAGE, ROW } = require('../../lib/source/log-records');
+const { DEFINE, DROP, PAGE, ROW } = require('../../lib/source/log-records');
 const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
 
 const { BroadcastChannel, Worker } = worker;
@@ -22,6 +22,7 @@ const STARTS = `
   const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] });
 `;
 const DEFINITION = JSON.stringify({
+  defaults: [],
   ...{ name: 'late_total', help: 'h', type: 'counter', aggregator: 'sum', labelNames: [] },
   ...{ layout: { kind: 'value', marks: [] }, width: 1, pageShift: 0, maxIdleSeconds: 0, expiredCount: 0 },
 });
@@ -295,12 +296,11 @@ describe('unusual threads', () => {
     const chunks = [];
     const log = new LogWriter(chunk => void chunks.push(chunk));
     const fill = (/** @type {number} */ count) => {
-      while (chunks.length < count) log.append(REGISTRY, [0], JSON.stringify([['a', 'x'.repeat(1000)]]));
+      while (chunks.length < count) log.append(DROP, [9], 'x'.repeat(1000));
     };
     fill(1);
-    log.append(DEFINE, [0, 0], DEFINITION);
+    log.append(DEFINE, [0], DEFINITION);
     fill(2);
-    log.append(REGISTRY, [0], '[]');
     log.append(PAGE, [0, 0, 0, 1, 0]);
     log.append(ROW, [0, 0, 0, 0]);
     const memory = new SharedArrayBuffer(8);
