@@ -35,12 +35,9 @@ class Exemplar {
  * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined, reported?: number}} Slot
  */
 
-/** @typedef {(Slot | undefined)[]} Page */
+/** @typedef {readonly (Slot | undefined)[]} Slots of a row, by column; never changed */
 
 /** @typedef {import('./native-histogram').NativeExemplars} NativeExemplars */
-
-// Pages, because V8 makes a hash table of one long array with gaps.
-const PAGE_SLOTS = 256;
 
 /** Maximum age of a follower's exemplar if there are newer ones. */
 const REPORT_SECONDS = 1;
@@ -54,8 +51,8 @@ const TRACE_SECONDS = 0.1;
  * @implements {RowListener}
  */
 class Exemplars {
-  /** @type {(Page | undefined)[]} */
-  #pages = [];
+  /** @type {(Slots | undefined)[]} without gaps, because V8 makes a hash table of a long array with gaps */
+  #rows = [];
   #table;
   #ownColumns;
   #native;
@@ -82,7 +79,7 @@ class Exemplars {
    * @returns {Exemplar | undefined}
    */
   at(row, column) {
-    return slotAt(this.#pages, row * this.width + column)?.exemplar;
+    return this.#rows[row]?.[column]?.exemplar;
   }
 
   /**
@@ -91,9 +88,8 @@ class Exemplars {
    * @returns {(row: number, column: number) => Exemplar | undefined}
    */
   captured() {
-    const { width } = this;
-    const pages = this.#pages.map(page => page?.slice());
-    return (row, column) => slotAt(pages, row * width + column)?.exemplar;
+    const rows = this.#rows.slice();
+    return (row, column) => rows[row]?.[column]?.exemplar;
   }
 
   /**
@@ -102,19 +98,21 @@ class Exemplars {
    * @param {Exemplar} exemplar
    */
   put(row, column, exemplar) {
-    const place = row * this.width + column;
     /** @type {Slot} */
     const slot = { exemplar, encoded: undefined };
     const { timestamp } = exemplar;
     const followers = this.#table?.followers ?? [];
     let isReported = false;
     if (followers.length > 0) {
-      slot.reported = slotAt(this.#pages, place)?.reported;
+      slot.reported = this.#rows[row]?.[column]?.reported;
       // A clock may go back.
       isReported = slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS;
       if (isReported) slot.reported = timestamp;
     }
-    this.#set(place, slot);
+    while (this.#rows.length <= row) this.#rows.push(undefined);
+    const slots = this.#rows[row]?.slice() ?? new Array(this.width).fill(undefined);
+    slots[column] = slot;
+    this.#rows[row] = slots;
     this.version++;
     // Called last, because a follower may read all exemplars.
     if (isReported) for (const follower of followers) follower.exemplarPut(row, column, exemplar);
@@ -171,14 +169,8 @@ class Exemplars {
 
   /** @param {number} row */
   drop(row) {
-    const start = row * this.width;
-    let isChanged = false;
-    for (let place = start; place < start + this.width; place++) {
-      if (slotAt(this.#pages, place) === undefined) continue;
-      this.#set(place, undefined);
-      isChanged = true;
-    }
-    if (!isChanged) return;
+    if (this.#rows[row] === undefined) return;
+    this.#rows[row] = undefined;
     this.version++;
     for (const follower of this.#table?.followers ?? []) follower.exemplarsDropped(row);
   }
@@ -190,19 +182,14 @@ class Exemplars {
 
   /** @returns {import('../series/series-table').RowMove} */
   startMove() {
-    const { width } = this;
-    const target = new Exemplars(width);
+    /** @type {(Slots | undefined)[]} */
+    const moved = [];
     return {
       copy: (old, row) => {
-        for (let column = 0; column < width; column++) {
-          const exemplar = this.at(old, column);
-          const place = row * width + column;
-          if (exemplar !== undefined) target.#set(place, { exemplar, encoded: undefined });
-          else if (slotAt(target.#pages, place) !== undefined) target.#set(place, undefined);
-        }
+        moved[row] = this.#rows[old]?.map(slot => slot && { exemplar: slot.exemplar, encoded: undefined });
       },
       finish: () => {
-        this.#pages = target.#pages;
+        this.#rows = moved;
         this.version++;
       },
     };
@@ -210,35 +197,11 @@ class Exemplars {
 
   /** @returns {Generator<{row: number, column: number, slot: Slot}>} */
   *slots() {
-    const { width } = this;
-    for (const [number, page] of this.#pages.entries()) {
-      if (page === undefined) continue;
-      for (const [i, slot] of page.entries()) {
-        if (slot === undefined) continue;
-        const place = number * PAGE_SLOTS + i;
-        yield { row: Math.floor(place / width), column: place % width, slot };
-      }
+    for (const [row, slots] of this.#rows.entries()) {
+      if (slots === undefined) continue;
+      for (const [column, slot] of slots.entries()) if (slot !== undefined) yield { row, column, slot };
     }
   }
-
-  /**
-   * @param {number} place
-   * @param {Slot | undefined} slot
-   */
-  #set(place, slot) {
-    const number = Math.floor(place / PAGE_SLOTS);
-    while (this.#pages.length <= number) this.#pages.push(undefined);
-    const page = (this.#pages[number] ??= new Array(PAGE_SLOTS).fill(undefined));
-    page[place % PAGE_SLOTS] = slot;
-  }
-}
-
-/**
- * @param {(Page | undefined)[]} pages
- * @param {number} place
- */
-function slotAt(pages, place) {
-  return pages[Math.floor(place / PAGE_SLOTS)]?.[place % PAGE_SLOTS];
 }
 
 /**
