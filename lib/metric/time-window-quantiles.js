@@ -123,21 +123,19 @@ class TimeWindowQuantiles {
   /** Drops slices that have become too old. */
   #rotate() {
     const { durationBetweenRotatesMillis: duration } = this;
-    const now = Date.now();
-    if (now - this.lastRotateTimestampMillis <= duration) return;
-    const slices = [...this.#slices];
+    const elapsed = Date.now() - this.lastRotateTimestampMillis;
+    if (elapsed <= duration) return;
+    const old = this.#slices;
+    const slices = [...old];
     slices[this.currentBuffer].close();
-    let steps = 0;
-    while (now - this.lastRotateTimestampMillis > duration && steps < slices.length) {
-      steps++;
+    const ended = Math.ceil(elapsed / duration) - 1;
+    // After a long pause, all slices are empty.
+    const steps = Math.min(ended, slices.length);
+    for (let step = 0; step < steps; step++) {
       this.currentBuffer = (this.currentBuffer + 1) % slices.length;
       slices[this.currentBuffer] = new Observations(this.#bufferLimit);
-      this.lastRotateTimestampMillis += duration;
     }
-    // All slices are empty after a long pause: skip the rest of it at once.
-    const rest = now - this.lastRotateTimestampMillis;
-    if (rest > duration) this.lastRotateTimestampMillis += (Math.ceil(rest / duration) - 1) * duration;
-    const old = this.#slices;
+    this.lastRotateTimestampMillis += ended * duration;
     this.#slices = slices;
     this.#place(slice => old[slice].place, steps);
     this.version++;

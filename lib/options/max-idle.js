@@ -2,7 +2,7 @@
 
 // The option maxIdleSeconds of metrics, and of registries.
 
-const { codedError } = require('./coded-error');
+const { invalidOption } = require('./coded-error');
 const { printed } = require('./thrown');
 const { warnOnce } = require('./warnings');
 
@@ -16,11 +16,7 @@ const SHORT_SECONDS = 120;
  */
 function checkedMaxIdle(seconds) {
   if (typeof seconds !== 'number' || !(seconds > 0 && seconds < Infinity))
-    throw codedError(
-      'INVALID_OPTION',
-      RangeError,
-      `maxIdleSeconds must be a positive finite number: ${printed(seconds)}`,
-    );
+    throw invalidOption(`maxIdleSeconds must be a positive finite number: ${printed(seconds)}`, RangeError);
   if (seconds < SHORT_SECONDS)
     warnOnce(
       'maxIdleSeconds',

@@ -53,10 +53,9 @@ function adviseOnce(subject, text) {
  * @param {unknown} value that was given
  */
 function warnOfCall(subject, problem, value) {
-  if (warned.has(subject)) return;
-  warned.add(subject);
-  const text = `${subject}: ${problem}: ${printed(value)}${callerLine()}`;
-  globalThis.process?.emitWarning?.(text, { code: CODE_OF_CALLS });
+  // Printing takes longer than many of these calls.
+  if (!warned.has(subject))
+    warnOnce(subject, `${subject}: ${problem}: ${printed(value)}${callerLine()}`, CODE_OF_CALLS);
 }
 
 /** @returns {string} the line of the stack that called the library; empty if it is not known */

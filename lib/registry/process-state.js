@@ -20,7 +20,11 @@ const KEY = Symbol.for('prom-client-cluster.state.v1');
  */
 
 /** @type {Readonly<ProcessState>} */
-const NONE = Object.freeze({ copies: Object.freeze(/** @type {any} */ ([])), hasWarned: false });
+const NONE = Object.freeze({
+  ...{ copies: Object.freeze(/** @type {any} */ ([])), hasWarned: false, allowsExemplars: false },
+  ...{ primary: undefined, worker: undefined, group: undefined, threads: undefined },
+  ...{ threadId: undefined, registries: undefined },
+});
 
 /**
  * Loading the library in a process that aggregates nothing changes no global state.
@@ -33,10 +37,8 @@ function processState() {
 
 /** @returns {ProcessState} the same, to be changed */
 function ownProcessState() {
-  const none = { primary: undefined, worker: undefined, group: undefined, threads: undefined };
-  const others = { threadId: undefined, registries: undefined, allowsExemplars: false };
   // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
-  const value = Object.seal({ ...NONE, ...none, ...others });
+  const value = Object.seal({ ...NONE });
   if (!(KEY in globalThis)) Object.defineProperty(globalThis, KEY, { value, configurable: true });
   return /** @type {ProcessState} */ (processState());
 }
