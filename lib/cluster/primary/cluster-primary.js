@@ -9,7 +9,6 @@ const { aggregators, customAggregators, plainMetric } = require('./json-aggregat
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { scrapeDurations } = require('./scrape-durations');
-const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
@@ -47,7 +46,6 @@ class ClusterPrimary {
   /** Keeps the aggregator running: what concerns neither workers nor pages is sent to it directly. */
   supervisor;
   #roster;
-  #requests;
   #messages;
   /** @type {ScrapeRounds} */
   #rounds;
@@ -84,17 +82,15 @@ class ClusterPrimary {
       ready: () => this.#ready(),
       generation: () => this.supervisor.generation,
       connected: () => this.#connected(),
-      ask: (record, timeout) => this.#requests.ask(record, timeout, this.#messages.fields),
+      ask: (record, timeout) => this.#messages.ask(record, timeout),
       giveUp: (records, waited) => this.#giveUp(records, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
       discard: file => this.supervisor.send('discard', file),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
-    this.#requests = new WorkerRequests(record => this.#rounds.settle(record, false));
     this.#messages = new WorkerMessages({
       supervisor: this.supervisor,
-      requests: this.#requests,
       pageRequests: new PageRequests(this.#rounds, this.supervisor),
       checkpointInterval: options.checkpointInterval,
       onAnswered: (...answered) => this.#rounds.settle(...answered),
@@ -235,7 +231,7 @@ class ClusterPrimary {
    */
   #giveUp(records, waited) {
     this.#durations.collect.observe(waited / 1000);
-    for (const record of records) this.#requests.timeOut(record);
+    for (const record of records) this.#messages.timeOut(record);
   }
 
   /** @returns {Error | undefined} why there are no numbers although there are workers */

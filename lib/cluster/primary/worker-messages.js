@@ -1,12 +1,15 @@
 'use strict';
 
-// Runs on the primary's loop. Sends welcomes to workers, and reads their messages: passes their answers on to
-// the aggregator, or counts why an answer cannot be used.
+// Runs on the primary's loop. The messages to and from workers. Their answers are passed on to the aggregator,
+// or it is counted why an answer cannot be used. At most one request is outstanding per worker, and all
+// scrapes share it. The time that a scrape waits for a worker counts from when the worker was first asked. So
+// a worker that hangs delays scrapes by one timeout in total, and a scrape with a longer timeout still waits
+// for a worker that has missed a shorter one.
 
 const { readAnswer, readHookMilliseconds, countReason, NOT_UNDERSTOOD } = require('./worker-answer');
 const { send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
+const { REQUEST, RESPONSE, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isColumnsNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
@@ -14,11 +17,19 @@ const { debug } = require('../../options/debug-log');
 // numbers.
 const MAX_LAST_CHARACTERS = 2 ** 25;
 
+// After this time, the request is sent again to an unresponsive worker. Not with each scrape, because
+// messages queue up in a stopped process.
+const REPEAT_MILLISECONDS = 5000;
+
+// A worker that has missed a deadline and has not answered for this time hangs: no scrape waits for it,
+// whatever its timeout.
+const UNRESPONSIVE_MILLISECONDS = 5000;
+
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
 class WorkerMessages {
+  #nextId = 1;
   #supervisor;
-  #requests;
   #pageRequests;
   #checkpointInterval;
   #onAnswered;
@@ -26,15 +37,13 @@ class WorkerMessages {
   /**
    * @param {object} options
    * @param {import('./aggregator-supervisor').AggregatorSupervisor} options.supervisor
-   * @param {import('./worker-requests').WorkerRequests} options.requests
    * @param {import('./page-requests').PageRequests} options.pageRequests
    * @param {number | undefined} options.checkpointInterval
-   * @param {(record: WorkerRecord, isUsable: boolean, hooksBegan: number) => void} options.onAnswered see
-   *   ScrapeRounds.settle()
+   * @param {(record: WorkerRecord, isUsable: boolean, hooksBegan?: number) => void} options.onAnswered see
+   *   ScrapeRounds.settle(); also called when a request could not be sent
    */
-  constructor({ supervisor, requests, pageRequests, checkpointInterval, onAnswered }) {
+  constructor({ supervisor, pageRequests, checkpointInterval, onAnswered }) {
     this.#supervisor = supervisor;
-    this.#requests = requests;
     this.#pageRequests = pageRequests;
     this.#checkpointInterval = checkpointInterval;
     this.#onAnswered = onAnswered;
@@ -46,7 +55,7 @@ class WorkerMessages {
 
   /** @param {WorkerRecord} record */
   welcome({ worker }) {
-    send(worker, { type: WELCOME, ...this.fields });
+    send(worker, { type: WELCOME, ...this.#fields });
   }
 
   /** @param {WorkerRecord} record of a worker that gets no pages any more */
@@ -54,10 +63,63 @@ class WorkerMessages {
     send(worker, { type: PAGE, pages: false });
   }
 
-  /** @returns {import('./worker-requests').RequestFields} */
-  get fields() {
+  /** What all workers are told. */
+  get #fields() {
     const { directory } = this.#supervisor;
     return { directory, pages: true, checkpointInterval: this.#checkpointInterval };
+  }
+
+  /**
+   * Asks a worker, unless it has been asked already.
+   *
+   * @param {WorkerRecord} record
+   * @param {number} timeout milliseconds that the scrape waits at most
+   * @returns {number} milliseconds that the scrape waits for this worker; 0 if it does not
+   */
+  ask(record, timeout) {
+    const now = performance.now();
+    if (record.outstanding === 0) {
+      record.outstanding = this.#nextId++;
+      record.requestedAt = now;
+      this.#request(record, timeout);
+      return record.outstanding === 0 ? 0 : timeout;
+    }
+    const patience = record.timedOut ? Math.min(timeout, UNRESPONSIVE_MILLISECONDS) : timeout;
+    const left = record.requestedAt + patience - now;
+    // Node drops messages to a process that does not listen yet. So a worker that has never replied may have
+    // loaded the library after the request, and one that has replied before may have lost it.
+    if (left <= 0 && now - record.askedAt >= REPEAT_MILLISECONDS) this.#request(record, timeout);
+    return Math.max(left, 0);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {number} timeout
+   */
+  #request(record, timeout) {
+    record.askedAt = performance.now();
+    const { worker, outstanding: requestId, position: known, badLog, ended } = record;
+    const directory = record.overIpc ? '' : this.#fields.directory;
+    record.overIpc = false;
+    const request = { type: REQUEST, requestId, known, badLog, ended, timeout, ...this.#fields, directory };
+    send(worker, request, error => {
+      if (!error || record.outstanding !== requestId) return;
+      // The next scrape asks again.
+      record.outstanding = 0;
+      record.timedOut = true;
+      this.#onAnswered(record, false);
+    });
+  }
+
+  /**
+   * Notes that a scrape has waited for the worker and timed out.
+   *
+   * @param {WorkerRecord} record
+   */
+  timeOut(record) {
+    if (record.outstanding === 0) return;
+    record.timedOut = true;
+    debug('worker %d does not answer in time', record.worker.id);
   }
 
   /**
@@ -87,11 +149,13 @@ class WorkerMessages {
   #onResponse(record, message) {
     const workerId = record.worker.id;
     const { requestId } = message;
-    if (!this.#requests.settle(record, requestId)) {
+    if (record.outstanding === 0 || requestId !== record.outstanding) {
       // The response may answer a request of other code. A snapshot that came too late is removed.
       if (isColumnsNameOf(message.file, workerId, requestId)) this.#supervisor.send('discard', message.file);
       return;
     }
+    record.outstanding = 0;
+    record.timedOut = false;
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
     if (overIpc !== undefined) countReason(this.overIpc, overIpc);
     record.sendsSources ||= answer !== undefined && answer.metrics === undefined;
