@@ -1,10 +1,10 @@
 'use strict';
 
-// Runs on the primary's loop. The messages to and from workers. Their answers are passed on to the aggregator,
-// or it is counted why an answer cannot be used. At most one request is outstanding per worker, and all
-// scrapes share it. The time that a scrape waits for a worker counts from when the worker was first asked. So
-// a worker that hangs delays scrapes by one timeout in total, and a scrape with a longer timeout still waits
-// for a worker that has missed a shorter one.
+// Runs on the primary's loop. The messages to and from workers. Their answers are passed on to the
+// aggregator, or it is counted why an answer cannot be used. At most one request is outstanding per worker,
+// and all scrapes share it. The time that a scrape waits for a worker counts from when the worker was first
+// asked. So a worker that hangs delays scrapes by one timeout in total, and a scrape with a longer timeout
+// still waits for a worker that has missed a shorter one.
 
 const { readAnswer, readHookMilliseconds, countReason, NOT_UNDERSTOOD } = require('./worker-answer');
 const { send } = require('./worker-record');
