@@ -13,8 +13,6 @@ const { textOf } = require('../options/thrown');
 
 // Not fs.promises: a call of it aborts the whole process if its thread is terminated at that moment
 // (Assertion failed: (req_wrap_async) != nullptr, seen with Node.js 20.20).
-// Nor fs.realpath.native, which tracers that replace fs.realpath drop.
-const realpath = promisify(fs.realpath);
 const readdir = promisify(fs.readdir);
 const lstat = promisify(fs.lstat);
 
@@ -90,33 +88,25 @@ function removeEntries(directory, names) {
  * @param {string} except our own directory
  */
 async function sweep(places, except) {
-  for (const directory of await candidatesIn(places)) {
-    try {
-      if (directory !== except && (await isAbandoned(directory))) removeDirectory(directory);
-    } catch (error) {
-      debug('cannot sweep %s: %s', directory, textOf(error));
-    }
-  }
-}
-
-/**
- * @param {string[]} places
- * @returns {Promise<string[]>} absolute paths with a spool's name
- */
-async function candidatesIn(places) {
-  const found = new Set();
   for (const place of places) {
     try {
-      const parent = await realpath(place);
       // All 24 digits: an unpacked archive of this package has a name that begins like that.
-      for (const name of await readdir(parent)) {
-        if (isSpoolDirectoryName(name)) found.add(path.join(parent, name));
-      }
+      const names = (await readdir(place)).filter(isSpoolDirectoryName);
+      for (const name of names)
+        if (name !== path.basename(except)) await removeIfAbandoned(path.join(place, name));
     } catch (error) {
       debug('cannot sweep in %s: %s', place, textOf(error));
     }
   }
-  return [...found];
+}
+
+/** @param {string} directory */
+async function removeIfAbandoned(directory) {
+  try {
+    if (await isAbandoned(directory)) removeDirectory(directory);
+  } catch (error) {
+    debug('cannot sweep %s: %s', directory, textOf(error));
+  }
 }
 
 /**

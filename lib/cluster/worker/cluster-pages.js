@@ -68,7 +68,7 @@ class ClusterPages {
     OVERLAP_MILLISECONDS,
   );
 
-  /** @param {Omit<import('../links/ipc').Link, 'user'>} link to the primary */
+  /** @param {import('../links/ipc').Link} link to the primary */
   constructor(link) {
     this.#link = link;
   }
