@@ -167,7 +167,7 @@ describe('observers and timers of runtime metrics', () => {
       assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
       if (i === 0) collectDefaultMetrics({ register, runtime: true });
     }
-    const taken = new Gauge({ name: 'process_uptime_seconds', help: 'Taken.', registers: [register] });
+    const taken = new Gauge({ name: 'process_page_faults_total', help: 'Taken.', registers: [register] });
     assert.throws(() => collectDefaultMetrics({ register, runtime: true }), /already been registered/);
     assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
     assert.deepStrictEqual(register.getMetricsAsArray(), [taken]);
