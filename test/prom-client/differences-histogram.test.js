@@ -72,13 +72,6 @@ test("Histogram: the caller's array of bounds is neither frozen nor read again",
   assert.ok(!(await registry.metrics()).includes('le="3"'));
 });
 
-test('Histogram: several histograms may share an array of bounds', () => {
-  const buckets = [1, 2];
-  const first = histogramWith({ buckets }).histogram;
-  const second = histogramWith({ buckets }).histogram;
-  assert.deepStrictEqual([...first.buckets], [...second.buckets]);
-});
-
 test('Histogram, Summary: a reserved label throws before the metric is registered', () => {
   const registry = new Registry();
   const common = { name: 'm', help: 'm', registers: [registry] };

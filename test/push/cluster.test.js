@@ -154,33 +154,6 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       assert.deepStrictEqual(values, ['stale', 1 / 3 + 2 / 3, 5]);
     });
 
-    it('an idle series gets a stale marker when the last worker has dropped it, and comes back from zero', async () => {
-      const ids = [await cluster.fork(), await cluster.fork()];
-      const count = ({ client, require, state }, times) => {
-        const { MovedClock } = require('./idle-clock');
-        state.clock ??= new MovedClock();
-        const options = { name: 'messages_total', help: 'h', labelNames: ['device'], maxIdleSeconds: 600 };
-        state.messages ??= new client.Counter(options);
-        state.messages.inc({ device: 'd' }, times);
-      };
-      const move = ({ state }) => state.clock.move(720);
-      const pushed = async expected => {
-        await push(cluster);
-        const values = shared.receiver.seriesOf('messages_total').map(({ value }) => value);
-        assert.deepStrictEqual(values, expected);
-      };
-      await push(cluster, shared.url, { labels });
-      for (const id of ids) await cluster.inWorker(id, count, id);
-      await pushed([ids[0] + ids[1]]);
-      await cluster.inWorker(ids[0], move);
-      await pushed([ids[0] + ids[1]]);
-      await cluster.inWorker(ids[1], move);
-      await pushed(['stale']);
-      await cluster.inWorker(ids[0], count, 1);
-      await pushed([1]);
-      for (const id of ids) await cluster.endWorker(id, ({ process }) => process.exit());
-    });
-
     it("a metric with an aggregator of the application's own is pushed as it aggregates", async () => {
       await cluster.run(({ client }) => {
         client.aggregators.largest = ([{ name, help, type, values }, ...others]) => {
@@ -213,17 +186,6 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       assert.match(await cluster.text(), /requests_total/);
       await Promise.all([assert.rejects(first, /status 503/), push(cluster)]);
       assert.strictEqual(shared.receiver.requests.length, 2);
-    });
-
-    it('stop() pushes once more and marks all series', async () => {
-      await push(cluster, shared.url, { labels });
-      await cluster.run($ => $.remoteWrite.stop());
-      const last = shared.receiver.requests.at(-1).series;
-      assert.ok(last.every(({ value }) => value === 'stale'));
-      assert.deepStrictEqual(
-        new Set([...shared.receiver.series.values()].map(({ value }) => value)),
-        new Set(['stale']),
-      );
     });
 
     it('stop() ends after its timeout, and nothing is sent then, whether the push or the end is under way', async () => {
