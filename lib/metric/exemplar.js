@@ -115,7 +115,7 @@ class Exemplars {
     this.#rows[row] = slots;
     this.version++;
     // Called last, because a follower may read all exemplars.
-    if (isReported) for (const follower of followers) follower.exemplarPut(row, column, exemplar);
+    if (isReported) for (const follower of followers) follower.exemplarPut?.(row, column, exemplar);
   }
 
   /**
@@ -172,7 +172,7 @@ class Exemplars {
     if (this.#rows[row] === undefined) return;
     this.#rows[row] = undefined;
     this.version++;
-    for (const follower of this.#table?.followers ?? []) follower.exemplarsDropped(row);
+    for (const follower of this.#table?.followers ?? []) follower.exemplarsDropped?.(row);
   }
 
   /** @param {number} row */

@@ -486,7 +486,7 @@ class NativeBuckets {
    */
   #tell(kind, number) {
     if (this.#table === undefined) return;
-    for (const follower of this.#table.followers) follower.bucketsPlaced(kind, number);
+    for (const follower of this.#table.followers) follower.bucketsPlaced?.(kind, number);
   }
 
   /** @returns {Buckets} */

@@ -41,18 +41,18 @@ NO_FORMS.numberOf({});
  * @typedef {object} TableFollower
  * @property {boolean} keepsRows whether a label set that comes back after its removal gets a new row, because
  *   other threads may not have read the numbers of the old one yet
- * @property {(row: number) => void} rowStarted called last for each row that starts (again) from zero
- * @property {(row: number) => void} rowReset called after a row was set to zero
+ * @property {(row: number) => void} [rowStarted] called last for each row that starts (again) from zero
+ * @property {(row: number) => void} [rowReset] called after a row was set to zero
  * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed by the
  *   program, or has expired. Its numbers stay until it starts again
- * @property {() => void} cleared called after all rows were removed
- * @property {() => void} renumbered called after the rows have got new numbers
- * @property {(place: any, digests: object) => void} digestPlaced called when a row of a summary has moved to
- *   other shared memory, a DigestPlace
- * @property {(kind: number, number: number) => void} bucketsPlaced called when NativeBuckets has a new page
+ * @property {() => void} [cleared] called after all rows were removed
+ * @property {() => void} [renumbered] called after the rows have got new numbers
+ * @property {(place: any, digests: object) => void} [digestPlaced] called when a row of a summary has moved
+ *   to other shared memory, a DigestPlace
+ * @property {(kind: number, number: number) => void} [bucketsPlaced] called when NativeBuckets has a new page
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
- *   exemplarPut called for at least one exemplar a second of each number that gets exemplars
- * @property {(row: number) => void} exemplarsDropped called after a row has lost its exemplars
+ *   [exemplarPut] called for at least one exemplar a second of each number that gets exemplars
+ * @property {(row: number) => void} [exemplarsDropped] called after a row has lost its exemplars
  */
 
 /** @type {readonly TableFollower[]} */
@@ -320,7 +320,7 @@ class SeriesTable {
     this.live.clear();
     this.liveCount = 0;
     this.generation++;
-    for (const follower of this.followers) follower.cleared();
+    for (const follower of this.followers) follower.cleared?.();
   }
 
   /**
@@ -368,7 +368,7 @@ class SeriesTable {
     this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
-    for (const follower of this.followers) follower.rowReset(row);
+    for (const follower of this.followers) follower.rowReset?.(row);
   }
 
   /**
@@ -486,7 +486,7 @@ class SeriesTable {
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
     if (this.listener !== undefined) this.listener.rowStarted(row);
-    if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted(row);
+    if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted?.(row);
   }
 
   /**
@@ -516,7 +516,7 @@ class SeriesTable {
     this.rowCount = index.rowCount;
     this.epoch++;
     this.generation++;
-    for (const follower of this.followers) follower.renumbered();
+    for (const follower of this.followers) follower.renumbered?.();
   }
 }
 

@@ -24,7 +24,7 @@ const {
 const NO_EXTRAS = Object.freeze({});
 
 /**
- * A part of the file, as offsets from the start of the columns; negative for blocks before the columns.
+ * A part of the file.
  *
  * @typedef {{start: number, end: number}} Part
  */
@@ -61,7 +61,7 @@ const NO_EXTRAS = Object.freeze({});
  * @property {[string, string][][]} defaultLabels
  * @property {import('./failure-counts').Failure[]} failures
  * @property {(TableEntry | JsonEntry)[]} entries
- * @property {ByteReader} columns
+ * @property {Buffer} buffer
  */
 
 /**
@@ -123,85 +123,76 @@ function checkWriter(header) {
 function decodeColumns(buffer, { bytes, parts: { numbersStart, columnsStart, checksum } }) {
   if (!hasChecksum(buffer.subarray(numbersStart, columnsStart), NO_CHECKSUM, checksum))
     throw new SnapshotError('checksum', 'the number part is damaged');
-  const columns = new ByteReader(buffer, columnsStart, bytes - END_BYTES);
-  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns, numbersStart);
-  return { ...numbers, columns };
-}
-
-/**
- * @param {ByteReader} reader
- * @param {ByteReader} columns
- * @param {number} aheadEnd end of the blocks that were written ahead
- */
-function readNumbers(reader, columns, aheadEnd) {
+  const reader = new ByteReader(buffer, numbersStart, columnsStart);
+  const parts = new PartReader(reader, columnsStart, bytes - END_BYTES);
   const defaultLabels = reader.list(() => reader.labels());
   const failures = readFailures(reader);
-  /** @type {Part[]} */
-  const parts = [];
-  /** @type {Part[]} */
-  const ahead = [];
-  const read = reader.list(() => readEntry(reader, parts, ahead));
-  setEnds(parts, columns.end - columns.position);
-  setEnds(ahead, aheadEnd);
-  for (const part of ahead) {
-    part.start -= columns.position;
-    part.end -= columns.position;
-  }
-  const entries = read.map(entry => ('json' in entry ? entry : withOrder(entry, columns)));
+  const entries = reader.list(() => readEntry(reader, parts));
   if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
     throw new SnapshotError('numbers', 'a default label has an invalid name');
   if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
     throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }
-  return { defaultLabels, failures, entries };
+  return { defaultLabels, failures, entries, buffer };
 }
 
 /**
- * Sets the end of each part to the start of the next one. If parts could overlap, a short snapshot could
+ * Reads where parts are. Each begins behind the one before: if parts could overlap, a short snapshot could
  * contain the same million numbers a million times.
- *
- * @param {Part[]} parts in the order of the entries
- * @param {number} length of the whole
- * @throws {SnapshotError} if they are not in that order
  */
-function setEnds(parts, length) {
-  let end = length;
-  for (let i = parts.length - 1; i >= 0; i--) {
-    const { start } = parts[i];
-    if (!(start >= 0 && start <= end))
-      throw new SnapshotError('length', `${start} is not the offset of a column that ends at ${end}`);
-    parts[i].end = end;
-    end = start;
+class PartReader {
+  #reader;
+  #columnsStart;
+  #end;
+  /** Where the last part of the columns ends, and the last block that was written ahead. */
+  #last;
+  #lastAhead = HEADER_BYTES;
+
+  /**
+   * @param {ByteReader} reader of the number part
+   * @param {number} columnsStart
+   * @param {number} end of the columns
+   */
+  constructor(reader, columnsStart, end) {
+    this.#reader = reader;
+    this.#columnsStart = columnsStart;
+    this.#end = end;
+    this.#last = columnsStart;
+  }
+
+  /**
+   * @returns {Part}
+   * @throws {SnapshotError} if it is not behind those before it, or reaches past the end
+   */
+  next() {
+    const [offset, bytes] = [this.#reader.float64(), this.#reader.float64()];
+    const isAhead = offset < 0;
+    const start = isAhead ? -offset : this.#columnsStart + offset;
+    const end = start + bytes;
+    const isInOrder = start >= (isAhead ? this.#lastAhead : this.#last) && bytes >= 0;
+    if (!(isInOrder && end <= (isAhead ? this.#columnsStart : this.#end)))
+      throw new SnapshotError('length', `${bytes} bytes at ${offset} are no part of the columns`);
+    if (isAhead) this.#lastAhead = end;
+    else this.#last = end;
+    return { start, end };
   }
 }
 
 /**
- * @typedef {Omit<TableEntry, 'order'> & {liveCount: number, order: Part | undefined}} ReadEntry its order is
- *   not read yet
- */
-
-/**
  * @param {ByteReader} reader
- * @param {Part[]} parts of the columns; those of the entry are added
- * @param {Part[]} ahead the same for blocks that were written ahead, as offsets in the file
- * @returns {ReadEntry | JsonEntry}
+ * @param {PartReader} parts
+ * @returns {TableEntry | JsonEntry}
  */
-function readEntry(reader, parts, ahead) {
+function readEntry(reader, parts) {
   const kind = reader.uint32();
   const defaults = reader.uint32();
   if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
   if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
-  const readPart = () => {
-    const offset = reader.float64();
-    const part = { start: Math.abs(offset), end: 0 };
-    (offset < 0 ? ahead : parts).push(part);
-    return part;
-  };
   const metric = reader.uint32();
   const ended = readEnded(reader.uint32());
   const [rowCount, liveCount, dense] = [reader.uint32(), reader.uint32(), reader.uint32()];
-  const numbers = readPart();
-  const order = dense === 1 ? undefined : readPart();
+  const numbers = parts.next();
+  const order = dense === 1 ? undefined : readOrder(reader.buffer, parts.next(), liveCount, rowCount);
   if (dense === 1 && liveCount !== rowCount)
     throw new SnapshotError('numbers', 'all rows should be live, but some are not');
   /** @type {TableEntry['extras']} */
@@ -210,10 +201,10 @@ function readEntry(reader, parts, ahead) {
   for (let left = reader.count(); left > 0; left--) {
     const [extra, count] = [reader.uint32(), reader.uint32()];
     if (!(extra in EXTRAS && extra > before)) throw new SnapshotError('numbers', `extras of kind ${extra}`);
-    extras.push({ kind: extra, count, part: readPart() });
+    extras.push({ kind: extra, count, part: parts.next() });
     before = extra;
   }
-  return { defaults, metric, ended, rowCount, liveCount, numbers, order, extras };
+  return { defaults, metric, ended, rowCount, numbers, order, extras };
 }
 
 /**
@@ -222,19 +213,6 @@ function readEntry(reader, parts, ahead) {
  */
 function readEnded(number) {
   return number === 0 ? undefined : { batch: number >>> 1, isRemoved: number % 2 === 1 };
-}
-
-/**
- * Lists the properties, because `...entry` takes twice as long.
- *
- * @param {ReadEntry} entry
- * @param {ByteReader} columns
- * @returns {TableEntry}
- */
-function withOrder(entry, columns) {
-  const { defaults, metric, ended, rowCount, liveCount, numbers, extras } = entry;
-  const order = entry.order && readOrder(readerOf(columns, entry.order), liveCount, rowCount);
-  return { defaults, metric, ended, rowCount, numbers, order, extras };
 }
 
 /**
@@ -259,20 +237,13 @@ function parseJson(text) {
 }
 
 /**
- * @param {ByteReader} columns
+ * @param {Buffer} buffer
  * @param {Part} part
- */
-function readerOf({ buffer, position }, { start, end }) {
-  return new ByteReader(buffer, position + start, position + end);
-}
-
-/**
- * @param {ByteReader} reader
  * @param {number} liveCount
  * @param {number} rowCount
  */
-function readOrder(reader, liveCount, rowCount) {
-  const order = reader.int32Array(liveCount);
+function readOrder(buffer, { start, end }, liveCount, rowCount) {
+  const order = new ByteReader(buffer, start, end).int32Array(liveCount);
   for (let i = 0; i < order.length; i++) {
     if (order[i] < 0 || order[i] >= rowCount)
       throw new SnapshotError('numbers', `row ${order[i]} of ${rowCount}`);
@@ -289,8 +260,8 @@ function readOrder(reader, liveCount, rowCount) {
  * @returns {Float64Array}
  * @throws {SnapshotError} if there are fewer
  */
-function columnsOf({ columns }, entry, width) {
-  return readerOf(columns, entry.numbers).float64Array(entry.rowCount * width);
+function columnsOf({ buffer }, { numbers: { start, end }, rowCount }, width) {
+  return new ByteReader(buffer, start, end).float64Array(rowCount * width);
 }
 
 /**
@@ -301,13 +272,18 @@ function columnsOf({ columns }, entry, width) {
  * @returns {import('./extras').RowExtras}
  * @throws {SnapshotError} if they reach past the end
  */
-function extrasOf({ columns }, { extras, rowCount }) {
+function extrasOf({ buffer }, { extras, rowCount }) {
   if (extras.length === 0) return NO_EXTRAS;
   /** @type {import('./extras').RowExtras} */
   const decoded = {};
   for (const { kind, count, part } of extras) {
     const { name, decode } = EXTRAS[kind];
-    decoded[name] = decode(() => readerOf(columns, part), count, rowCount, decoded[name]);
+    decoded[name] = decode(
+      () => new ByteReader(buffer, part.start, part.end),
+      count,
+      rowCount,
+      decoded[name],
+    );
   }
   return decoded;
 }

@@ -158,16 +158,15 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
   writer.uint32(rowCount);
   writer.uint32(liveCount);
   writer.uint32(order === undefined ? 1 : 0);
-  columns.align(8);
-  writer.float64(columns.length);
   let left = rowCount * width * 8;
+  writePart(writer, columns, left);
   for (const page of pages) {
     const bytes = Math.min(left, page.byteLength);
     columns.append(page, bytes);
     left -= bytes;
   }
   if (order !== undefined) {
-    writer.float64(columns.length);
+    writePart(writer, columns, liveCount * 4);
     columns.append(liveRows(order, orderLength, liveCount));
   }
 }
@@ -180,14 +179,32 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
  *   ahead
  */
 function writeExtras(writer, columns, blocks, aheadOf) {
-  columns.align(8);
   writer.list(blocks, block => {
     writer.uint32(block.kind);
     writer.uint32(block.count);
+    const bytes = block.chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const ahead = aheadOf(block);
-    writer.float64(ahead === undefined ? columns.length : -ahead);
-    if (ahead === undefined) for (const chunk of block.chunks) columns.append(chunk);
+    if (ahead === undefined) {
+      writePart(writer, columns, bytes);
+      for (const chunk of block.chunks) columns.append(chunk);
+    } else {
+      writer.float64(-ahead);
+      writer.float64(bytes);
+    }
   });
+}
+
+/**
+ * Writes where the next part of the columns begins, and how long it is.
+ *
+ * @param {ByteWriter} writer
+ * @param {ByteWriter} columns
+ * @param {number} bytes
+ */
+function writePart(writer, columns, bytes) {
+  columns.align(8);
+  writer.float64(columns.length);
+  writer.float64(bytes);
 }
 
 /**

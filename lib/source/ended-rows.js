@@ -152,15 +152,6 @@ class TableEndings {
   rowRemoved(row, isExpired) {
     this.#onEnded(this, row, !isExpired);
   }
-
-  rowStarted() {}
-  rowReset() {}
-  cleared() {}
-  renumbered() {}
-  digestPlaced() {}
-  bucketsPlaced() {}
-  exemplarPut() {}
-  exemplarsDropped() {}
 }
 
 class EndedRows {

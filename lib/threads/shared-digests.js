@@ -184,7 +184,7 @@ class SharedDigests {
 
   /** @param {DigestPlace} place */
   publish(place) {
-    for (const follower of this.#table.followers) follower.digestPlaced(place, this);
+    for (const follower of this.#table.followers) follower.digestPlaced?.(place, this);
   }
 
   /**

@@ -18,8 +18,6 @@ class Follower {
     assert.equal(isExpired, true);
     this.removed++;
   }
-  rowStarted() {}
-  renumbered() {}
 }
 
 describe('ExpiringTable', () => {

@@ -24,15 +24,7 @@ for (const [name, newTable] of /** @type {[string, () => SeriesTable][]} */ ([
     for (let seed = 1; seed <= 5; seed++) {
       const random = randomFrom(seed);
       const table = newTable();
-      const nothing = () => {};
-      table.followers = [
-        /** @type {any} */ ({
-          keepsRows: true,
-          rowStarted: nothing,
-          rowRemoved: nothing,
-          renumbered: nothing,
-        }),
-      ];
+      table.followers = [{ keepsRows: true, rowRemoved() {} }];
       /** @type {Map<string, number>} */
       const model = new Map();
       /** @type {{page: Float64Array, offset: number, value: number}[]} */

@@ -436,18 +436,3 @@ test('a metric without labels has one second and no list, also after resets; a g
   assert.strictEqual(viewOf(gauge).table.starts, undefined);
   assert.strictEqual(viewOf(gauge).table.startAt(0), 0);
 });
-
-test('label sets do not pile up in a table that is cleared again and again, while it is compacted', () => {
-  const table = new SeriesTable(['a'], 1);
-  for (let round = 0; round < 500; round++) {
-    table.clear();
-    const added = Array.from({ length: 40 }, (_, i) => [`${i} ${round}`, i]);
-    for (const [a, value] of added) add(table, { a }, value);
-    const shown = Array.from(table.liveRows(), row => [
-      table.labelsOf(row).a,
-      table.pageOf(row)[table.offsetOf(row)],
-    ]);
-    assert.deepStrictEqual(shown, added);
-    assert.ok(table.rowCount <= 2048, `${table.rowCount} rows`);
-  }
-});

@@ -145,11 +145,10 @@ function withNumbers(source, { defaultLabels, entries }) {
   writer.uint32(0);
   writer.list(entries, ({ defaults, rows, start, extras = [] }) => {
     for (const number of [TABLE_ENTRY, defaults, 0, 0, rows, rows, 1]) writer.uint32(number);
-    writer.float64(start);
+    for (const number of [start, rows * 8]) writer.float64(number);
     writer.list(extras, kind => {
-      writer.uint32(kind);
-      writer.uint32(0);
-      writer.float64(start + rows * 8);
+      for (const number of [kind, 0]) writer.uint32(number);
+      for (const number of [start + rows * 8, 0]) writer.float64(number);
     });
   });
   writer.align(8);
