@@ -23,7 +23,7 @@ class Page {
   constructor(memory) {
     // allocUnsafeSlow(): a part of Node's shared pool cannot be transferred to another thread.
     this.#bytes = typeof memory === 'number' ? Buffer.allocUnsafeSlow(memory) : Buffer.from(memory);
-    /** How many bytes have been written. */
+    /** How many bytes have been written. Set to an earlier value, it removes what was written since. */
     this.length = 0;
   }
 
@@ -55,15 +55,6 @@ class Page {
    */
   from(start) {
     return this.#bytes.subarray(start, this.length);
-  }
-
-  /**
-   * Removes what was written since some point.
-   *
-   * @param {number} length a former `length`
-   */
-  cutAt(length) {
-    this.length = length;
   }
 
   /** @returns {Body} what was written */

@@ -29,7 +29,7 @@ function* renderBytes(families, format, memory, onFailure) {
       first = false;
     } catch (error) {
       if (onFailure === undefined) throw error;
-      page.cutAt(length);
+      page.length = length;
       onFailure(family, error);
     }
   }

@@ -20,17 +20,6 @@ async function assertSame(scenario) {
   assert.deepStrictEqual(await scenario(ours), await scenario(stock));
 }
 
-test('setContentType() applies to the next metrics()', async () => {
-  const registry = new Registry();
-  new Counter({ name: 'c_total', help: 'c', registers: [registry] });
-  assert.strictEqual(await registry.metrics(), '# HELP c_total c\n# TYPE c_total counter\nc_total 0\n');
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  assert.strictEqual(await registry.metrics(), '# HELP c c\n# TYPE c counter\nc_total 0\n# EOF\n');
-  registry.setContentType(Registry.PROMETHEUS_CONTENT_TYPE);
-  assert.strictEqual(await registry.metrics(), '# HELP c_total c\n# TYPE c_total counter\nc_total 0\n');
-  assert.strictEqual(registry.getSingleMetric('c_total').name, 'c_total');
-});
-
 test('Registry: a default label may be called __proto__, in JSON too', async () => {
   const registry = new Registry();
   const labels = Object.fromEntries([['__proto__', 'x']]);
