@@ -170,7 +170,7 @@ describe('formats', () => {
       ['application/vnd.google.protobuf;encoding=delimited', ALL, TEXT],
       ['application/protobuf', ALL, TEXT],
       [`"${FAMILIES}`, ALL, TEXT],
-      // Version 1.0.0 of Prometheus text is read by those that ask for it; an unknown parameter does not matter.
+      // Version 1.0.0 of Prometheus text is read by those that ask for it. Unknown parameters do not matter.
       ['text/plain;version=1.0.0;q=0.9, application/openmetrics-text;q=0.5', ALL, TEXT],
       ['text/plain;escaping=underscores;version="1.0.0", application/openmetrics-text;q=0.5', ALL, TEXT],
       ['application/openmetrics-text;version=1.0.0;escaping=dots;x, text/plain;q=0.5', ALL, OPENMETRICS],
