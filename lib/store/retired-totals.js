@@ -78,11 +78,6 @@ class TotalsTable extends SeriesTable {
 class RetiredTotals {
   /** @type {Extra[]} by row */
   #extras = [];
-  #bucketsByRow = {
-    read: (/** @type {number} */ row) => this.#extras[row]?.buckets,
-    changesOf: (/** @type {number} */ row) => this.#extras[row]?.version,
-    empty: () => copiedBuckets(),
-  };
   /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
   #errors = undefined;
   #rules;
@@ -95,7 +90,7 @@ class RetiredTotals {
    * @param {readonly string[]} labelNames
    */
   constructor(definition, labelNames) {
-    const { name, help, type, layout, windowed, maxIdleSeconds } = definition;
+    const { layout, windowed } = definition;
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
     this.#rules = rulesOf(layout);
     this.table = new TotalsTable(labelNames, widthOf(layout));
@@ -103,14 +98,18 @@ class RetiredTotals {
     /** @type {number[]} by row: when a source with it ended, or a live source last had it; or FOLDED */
     this.lastSeen = [];
     const { isComputed, hasBuckets } = kindOf(layout);
+    const buckets = {
+      read: (/** @type {number} */ row) => this.#extras[row]?.buckets,
+      changesOf: (/** @type {number} */ row) => this.#extras[row]?.version,
+      empty: () => copiedBuckets(),
+    };
     /** @type {any} */
-    const extras = isComputed
-      ? { digestOf: (/** @type {number} */ row) => this.#digestOf(row), windowed }
-      : {};
-    if (hasBuckets) extras.buckets = this.#bucketsByRow;
-    const { table } = this;
+    const view = { ...this.definition, table: this.table };
+    // Of a sliding window, no digest is kept.
+    if (isComputed && !windowed) view.digestOf = (/** @type {number} */ row) => this.#digestOf(row);
+    if (hasBuckets) view.buckets = buckets;
     /** @type {MetricView} */
-    this.view = { name, help, type, aggregator: 'sum', layout, maxIdleSeconds, table, ...extras };
+    this.view = view;
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
       // Also for a row that was dropped, because a compaction under way may have copied its digest before.
@@ -179,10 +178,8 @@ class RetiredTotals {
 
   /** @returns {Source[]} the same, as sources */
   sources() {
-    const hasDigests = kindOf(this.definition.layout).isComputed && !this.definition.windowed;
-    const digestOf = (/** @type {number} */ row) => this.#digestOf(row);
-    const { buckets } = this.view;
-    const totals = this.#source.read(hasDigests ? { digestOf } : buckets && { buckets });
+    const digestOf = this.view.digestOf && ((/** @type {number} */ row) => this.#digestOf(row));
+    const totals = this.#source.read({ digestOf, buckets: this.view.buckets });
     if (this.#errors === undefined) return [totals];
     const pages = [this.#errorsTo(this.table.rowCount)];
     return [totals, { ...totals, pages, pageShift: ONE_PAGE, starts: undefined, extras: {} }];

@@ -6,7 +6,7 @@
 const { SnapshotError } = require('../source/byte-buffers');
 const { RowMap } = require('./row-map');
 const { grown } = require('../series/row-array');
-const { startsByRow } = require('../series/row-starts');
+const { RowStarts, UNKNOWN } = require('../series/row-starts');
 
 const MAX_ROW_MAPS = 8;
 
@@ -37,7 +37,7 @@ class LogMetric {
     this.labelNames = definition.labelNames;
     this.#values = definition.labelNames.map(() => ['']);
     this.rows = 0;
-    /** @type {import('../series/row-starts').Starts | undefined} */
+    /** @type {RowStarts | undefined} */
     this.starts = undefined;
   }
 
@@ -91,18 +91,17 @@ class LogMetric {
    * @param {RowsRecord['starts']} added
    */
   #addStarts(fromRow, rows, added) {
-    const second = added.length === 1 ? added[0] >>> 0 : undefined;
-    const isOne = second !== undefined && (fromRow === 0 || second === this.starts);
-    if (isOne) this.starts = second;
-    else if (this.starts !== undefined || added.length > 0)
-      for (let i = 0; i < rows; i++) this.#startsByRow().set(fromRow + i, second ?? added[i] ?? 0);
+    if (added.length === 0 && this.starts === undefined) return;
+    for (let i = 0; i < rows; i++) this.#setStart(fromRow + i, added[added.length === 1 ? 0 : i] ?? UNKNOWN);
   }
 
-  /** @returns {import('../series/row-starts').RowStarts} */
-  #startsByRow() {
-    const { starts = 0 } = this;
-    if (typeof starts === 'object') return starts;
-    return (this.starts = startsByRow(starts, this.rows));
+  /**
+   * @param {number} row
+   * @param {number} second
+   */
+  #setStart(row, second) {
+    this.starts ??= new RowStarts(NO_ROWS);
+    this.starts.set(row, second);
   }
 
   /**
@@ -113,7 +112,7 @@ class LogMetric {
     restarted.forEach((row, i) => {
       if (row < 0 || row >= this.rows)
         throw new SnapshotError('log', `row ${row} of ${this.rows} has started`);
-      this.#startsByRow().set(row, starts[i]);
+      this.#setStart(row, starts[i]);
     });
   }
 

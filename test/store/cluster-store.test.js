@@ -373,7 +373,7 @@ test('ClusterStore: only the metric whose table was compacted is sent again', as
   assert.strictEqual(samples.get(seriesKey('m', { a: 'new' })), 3);
 });
 
-test('ClusterStore: of the exemplars of several workers the newest is shown, in the bucket of its bound', async () => {
+test('ClusterStore: of the exemplars of several workers the newest is shown, in the bucket of its bound', t => {
   const [older, newer] = [1, 2].map(id => {
     const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
     const common = { help: 'm', labelNames: ['a'], enableExemplars: true, registers: [worker.registry] };
@@ -381,20 +381,15 @@ test('ClusterStore: of the exemplars of several workers the newest is shown, in 
     const histogram = new Histogram({ name: 'h', buckets: id === 1 ? [1, 5] : [2, 5], ...common });
     return { ...worker, id, counter, histogram };
   });
-  const { now } = Date;
-  try {
-    for (const [worker, time] of [
-      [newer, START + 1000],
-      [older, START],
-    ]) {
-      Date.now = () => time;
-      worker.counter.inc({ labels: { a: 'x' }, exemplarLabels: { of: worker.id } });
-      for (const value of [0.5, 1.5, 3, 9]) {
-        worker.histogram.observe({ labels: { a: 'x' }, value, exemplarLabels: { of: worker.id, value } });
-      }
-    }
-  } finally {
-    Date.now = now;
+  t.mock.timers.enable({ apis: ['Date'] });
+  for (const [worker, time] of [
+    [newer, START + 1000],
+    [older, START],
+  ]) {
+    t.mock.timers.setTime(time);
+    worker.counter.inc({ labels: { a: 'x' }, exemplarLabels: { of: worker.id } });
+    for (const value of [0.5, 1.5, 3, 9])
+      worker.histogram.observe({ labels: { a: 'x' }, value, exemplarLabels: { of: worker.id, value } });
   }
   const store = cluster([older, newer]);
   const text = textOf(store, { openMetrics: true });
