@@ -97,14 +97,6 @@ class ClusterStore {
     return this.#workers.values();
   }
 
-  /** @param {ThreadSeries} thread that has ended */
-  *#captured(thread) {
-    yield* thread.read();
-    thread.capture();
-    yield* thread.readDigests();
-    this.#takeEnded(thread);
-  }
-
   get #all() {
     return [...this.#workers.values(), ...this.#threads.values()];
   }
@@ -233,12 +225,12 @@ class ClusterStore {
   }
 
   /**
-   * Reads all threads of this process as they are now.
+   * Reads threads of this process as they are now, by default all.
    *
+   * @param {ThreadSeries[]} [threads]
    * @returns {Generator<void>} yields where a slice may end
    */
-  *readThreads() {
-    const threads = [...this.#threads.values()];
+  *readThreads(threads = [...this.#threads.values()]) {
     for (const thread of threads) yield* thread.read();
     for (const thread of threads) thread.capture();
     for (const thread of threads) yield* thread.readDigests();
@@ -293,7 +285,7 @@ class ClusterStore {
     if (this.#closed.has(workerId)) return false;
     this.#close(workerId);
     const thread = this.#threads.get(workerId);
-    if (thread !== undefined) runThrough(this.#captured(thread));
+    if (thread !== undefined) runThrough(this.readThreads([thread]));
     const worker = thread ?? this.#workers.get(workerId);
     this.forget(workerId);
     if (worker === undefined || isReplaced) return false;
@@ -380,8 +372,11 @@ class ClusterStore {
   /** Encodes the retired totals. */
   encodeRetired() {
     this.#foldAll();
-    const batches = Array.from(this.#batches, ([incarnation, { taken }]) => ({ incarnation, taken }));
-    return encodeRetired(this.#retired, this.#closed, this.#retiredFailures.entries, batches);
+    return encodeRetired(this.#retired, {
+      workers: [...this.#closed],
+      failures: this.#retiredFailures.entries,
+      batches: Array.from(this.#batches, ([incarnation, { taken }]) => [incarnation, taken]),
+    });
   }
 
   /**
@@ -394,7 +389,7 @@ class ClusterStore {
       this.countFailure(...failure),
     );
     for (const workerId of workers) this.#close(workerId);
-    for (const { incarnation, taken } of batches) this.#noteBatches(incarnation, { taken, saved: taken });
+    for (const [incarnation, taken] of batches) this.#noteBatches(incarnation, { taken, saved: taken });
     this.#savedRows = this.#retired.rowCounts;
     for (const failure of failures) this.#retiredFailures.add(...failure);
   }

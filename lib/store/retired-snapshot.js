@@ -1,8 +1,7 @@
 'use strict';
 
 // Writes and reads the retired totals as an ordinary snapshot, in which they survive the aggregator thread.
-// Three further metrics list the workers that the totals include, the failures of these workers, and the
-// batches of ended rows that the totals include.
+// One more metric has a label whose value is JSON: what the totals include.
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
@@ -15,63 +14,30 @@ const { SeriesTable } = require('../series/series-table');
 /** Used as the worker's id. No worker has it. */
 const RETIRED_ID = 2 ** 32 - 1;
 
-// Gauges, because totals never have this type.
-const WORKERS = { name: 'retired_workers', type: 'gauge', labelNames: ['id'] };
-const FAILURES = { name: 'retired_failures', type: 'gauge', labelNames: ['stage', 'metric'] };
-const BATCHES = { name: 'retired_batches', type: 'gauge', labelNames: ['incarnation'] };
+/** Of a gauge, because totals never have this type. */
+const INCLUDED = 'retired_includes';
 
 /** @typedef {import('../source/failure-counts').Failure} Failure */
 
-/** @typedef {{incarnation: string, taken: number}} TakenBatches the last batch of a process */
+/**
+ * What totals include: ids of workers, their failures, and the last batch of ended rows of other processes.
+ *
+ * @typedef {{workers: number[], failures: Failure[], batches: [incarnation: string, taken: number][]}} Included
+ */
 
 /**
  * @param {RetiredSource} retired
- * @param {Iterable<number>} workers ids
- * @param {readonly Failure[]} failures
- * @param {readonly TakenBatches[]} batches
- * @returns {Buffer}
- */
-function encodeRetired(retired, workers, failures, batches) {
-  const metrics = [
-    ...retired.savedMetrics,
-    metricOf(
-      WORKERS,
-      Array.from(workers, id => [{ id }, 1]),
-    ),
-    metricOf(
-      FAILURES,
-      failures.map(([stage, metric, count]) => [{ stage, metric }, count]),
-    ),
-    metricOf(
-      BATCHES,
-      batches.map(({ incarnation, taken }) => [{ incarnation }, taken]),
-    ),
-  ];
-  const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
-  return wholeSnapshot(new Source(() => [registry], { keepsEnded: false }), RETIRED_ID);
-}
-
-/**
- * @param {Source} source
- * @param {number} workerId
+ * @param {Included} included
  * @returns {Buffer} the complete snapshot, in its own memory
  */
-function wholeSnapshot(source, workerId) {
-  return joined(source.captureWithLog(workerId, undefined, { isLast: true }).chunks);
-}
-
-/**
- * @param {{name: string, type: string, labelNames: string[]}} definition
- * @param {[labels: Record<string, unknown>, value: number][]} rows
- */
-function metricOf({ name, type, labelNames }, rows) {
-  const table = new SeriesTable(labelNames, 1);
-  for (const [labels, value] of rows) {
-    const row = table.start(labels);
-    table.pageOf(row)[table.offsetOf(row)] = value;
-  }
-  const view = { name, help: '', type, aggregator: 'sum', layout: VALUE_LAYOUT, table };
-  return { name, [VIEW]: () => view };
+function encodeRetired(retired, included) {
+  const table = new SeriesTable(['json'], 1);
+  table.start({ json: JSON.stringify(included) });
+  const view = { name: INCLUDED, help: '', type: 'gauge', aggregator: 'sum', layout: VALUE_LAYOUT, table };
+  const metrics = [...retired.savedMetrics, { name: INCLUDED, [VIEW]: () => view }];
+  const registry = { [DEFAULT_LABELS]: {}, getMetricsAsArray: () => metrics };
+  const source = new Source(() => [registry], { keepsEnded: false });
+  return joined(source.captureWithLog(RETIRED_ID, undefined, { isLast: true }).chunks);
 }
 
 /**
@@ -84,35 +50,36 @@ function metricOf({ name, type, labelNames }, rows) {
  * @param {number} now milliseconds, by the store's clock
  * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
  *   cannot be read
- * @returns {{workers: number[], failures: Failure[], batches: TakenBatches[]}}
- * @throws {import('../source/byte-buffers').SnapshotError} if the bytes are not valid; then nothing is added
+ * @returns {Included}
+ * @throws {Error} if the bytes are not valid; then nothing is added
  */
 function restoreRetired(buffer, retired, now, onUnreadable) {
   const series = new WorkerSeries(RETIRED_ID, onUnreadable);
   series.apply(buffer);
-  const { sources } = series;
-  const kept = sources.filter(({ definition }) => RetiredSource.keeps(definition));
-  for (const source of kept) retired.restore(source, now);
-  const workers = rowsOf(sources, WORKERS).map(([{ id }]) => Number(id));
-  /** @type {Failure[]} */
-  const failures = rowsOf(sources, FAILURES).map(([{ stage, metric }, count]) => [stage, metric, count]);
-  const batches = rowsOf(sources, BATCHES).map(([{ incarnation }, taken]) => ({ incarnation, taken }));
-  return {
-    workers: workers.filter(id => Number.isInteger(id)),
-    failures: failures.filter(([, , count]) => count >= 0),
-    batches: batches.filter(({ taken }) => taken >= 0),
-  };
+  const included = includedIn(series.sources);
+  for (const source of series.sources)
+    if (RetiredSource.keeps(source.definition)) retired.restore(source, now);
+  return included;
 }
 
 /**
  * @param {import('./cluster-family').Source[]} sources
- * @param {{name: string, type: string}} metric
- * @returns {[labels: Record<string, string>, value: number][]}
+ * @returns {Included}
  */
-function rowsOf(sources, { name, type }) {
-  const found = sources.find(({ definition }) => definition.name === name && definition.type === type);
-  if (found === undefined) return [];
-  return Array.from(found.order, row => [found.rows.labelsOf(row), found.pages[0][row]]);
+function includedIn(sources) {
+  const gauge = sources.find(({ definition }) => definition.name === INCLUDED && definition.type === 'gauge');
+  const { workers, failures, batches } = JSON.parse(gauge?.rows.labelsOf(0).json ?? '');
+  const areTexts = (/** @type {unknown[]} */ ...values) => values.every(value => typeof value === 'string');
+  const isCount = (/** @type {unknown} */ value) => Number(value) >= 0 && Number.isInteger(value);
+  return {
+    workers: workers.filter(Number.isInteger),
+    failures: failures.filter(
+      (/** @type {Failure} */ [stage, metric, count]) => areTexts(stage, metric) && isCount(count),
+    ),
+    batches: batches.filter(
+      (/** @type {[string, number]} */ [process, taken]) => areTexts(process) && isCount(taken),
+    ),
+  };
 }
 
 module.exports = { encodeRetired, restoreRetired };
