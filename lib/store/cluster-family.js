@@ -58,8 +58,8 @@ class ClusterFamily {
   #hasRetired = false;
   /** @type {Source[]} rows that have ended in a live worker, and are not in the retired totals yet */
   #endings = [];
-  /** @type {Source[]} of retired totals in the last merge */
-  #ended = [];
+  /** @type {Source[]} of the last merge, with those of retired totals */
+  #merged = [];
   /** @type {Float64Array | undefined} by row, computed at the first request */
   #starts = undefined;
   #scrape = 0;
@@ -117,15 +117,15 @@ class ClusterFamily {
   *merge(rule, retiring) {
     for (const source of this.sources) yield* this.translate(source);
     const ended = this.#hasRetired && retiring ? yield* settle(this, this.#endings, retiring) : [];
-    this.#ended = ended;
-    this.#starts = undefined;
     for (const source of ended) yield* this.translate(source);
-    this.#setMarks(ended);
+    const all = (this.#merged = [...this.sources, ...ended]);
+    this.#starts = undefined;
+    this.#setMarks(all);
     const totals = this.#totals;
     totals.begin(this.#scrape, this.rows.count, this.layout, rule);
-    for (const source of [...this.sources, ...ended]) yield* totals.add(source);
+    for (const source of all) yield* totals.add(source);
     if (rule !== 'sum') totals.finishRule();
-    else if (this.sources.length + ended.length > 1) yield* totals.round();
+    else if (all.length > 1) yield* totals.round();
     const { isComputed, hasBuckets } = kindOf(this.layout);
     const { marks } = this.layout;
     if (isComputed)
@@ -186,7 +186,7 @@ class ClusterFamily {
    *   unknown
    */
   startAt(row) {
-    this.#starts ??= oldestStarts([...this.sources, ...this.#ended], this.rows.count);
+    this.#starts ??= oldestStarts(this.#merged, this.rows.count);
     return this.#starts[row] ?? UNKNOWN;
   }
 
@@ -229,10 +229,9 @@ class ClusterFamily {
   /**
    * The marks of this scrape: the union of all sources', sorted if they differ.
    *
-   * @param {Source[]} ended
+   * @param {Source[]} sources
    */
-  #setMarks(ended) {
-    const sources = [...this.sources, ...ended];
+  #setMarks(sources) {
     const lists = sources.map(({ definition }) => definition.layout.marks);
     const marks = unionOf(lists);
     this.layout = { kind: this.layout.kind, marks };

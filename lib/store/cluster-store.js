@@ -129,7 +129,7 @@ class ClusterStore {
    *   worker's earlier numbers then stay
    */
   apply(workerId, buffer, readLog) {
-    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
+    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId, this.countFailure);
     worker.apply(buffer, readLog);
     this.#workers.set(workerId, worker);
     this.#takeEnded(worker);
@@ -160,8 +160,7 @@ class ClusterStore {
     this.#batches.delete(incarnation);
     this.#batches.set(incarnation, batches);
     // Live processes repeat their batches, so the oldest entries belong to dead ones.
-    if (this.#batches.size > REMEMBERED_DEATHS)
-      this.#batches.delete(/** @type {string} */ (this.#batches.keys().next().value));
+    dropOldest(this.#batches);
   }
 
   /** Adds all ended rows to the totals, whether or not others have their label sets. */
@@ -217,7 +216,7 @@ class ClusterStore {
   share(id, parts) {
     let thread = this.#threads.get(id);
     if (thread === undefined) {
-      thread = new ThreadSeries(id, (stage, name, error) => this.countFailure(stage, name, error));
+      thread = new ThreadSeries(id, this.countFailure);
       thread.skippedEndings = this.#batches.get(thread.incarnation)?.taken ?? 0;
       this.#threads.set(id, thread);
     }
@@ -244,28 +243,22 @@ class ClusterStore {
    * @param {unknown} registries
    */
   applyJson(workerId, registries) {
-    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
+    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId, this.countFailure);
     worker.applyJson(registries, Date.now());
     this.#workers.set(workerId, worker);
-  }
-
-  /** @param {number} workerId */
-  #newWorker(workerId) {
-    return new WorkerSeries(workerId, (stage, name, error) => this.countFailure(stage, name, error));
   }
 
   /**
    * Counts a metric that is left out.
    *
-   * @param {string} stage
-   * @param {unknown} name the metric's
-   * @param {unknown} reason for the debug log
+   * @type {(stage: string, name: unknown, reason: unknown) => void} with the metric's name, and a reason for
+   *   the debug log
    */
-  countFailure(stage, name, reason) {
+  countFailure = (stage, name, reason) => {
     debug('%s %o failed: %s', stage, name, reason);
     const text = typeof name === 'string' ? beginningOf(name) : '';
     this.#ownFailures.add(stage, text);
-  }
+  };
 
   /** @param {number} workerId of a worker or thread that from now on counts as having sent nothing */
   forget(workerId) {
@@ -478,9 +471,13 @@ class ClusterStore {
   #close(workerId) {
     this.#closed.add(workerId);
     // Ids only rise, so the oldest ones will not appear again.
-    if (this.#closed.size > REMEMBERED_DEATHS)
-      this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
+    dropOldest(this.#closed);
   }
+}
+
+/** @param {Map<any, unknown> | Set<any>} dead to which one was just added */
+function dropOldest(dead) {
+  if (dead.size > REMEMBERED_DEATHS) dead.delete(dead.keys().next().value);
 }
 
 /** Unlike performance.now(), it goes on in the next thread. */
