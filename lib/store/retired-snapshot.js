@@ -20,9 +20,12 @@ const INCLUDED = 'retired_includes';
 /** @typedef {import('../source/failure-counts').Failure} Failure */
 
 /**
- * What totals include: ids of workers, their failures, and the last batch of ended rows of other processes.
+ * What totals include.
  *
- * @typedef {{workers: number[], failures: Failure[], batches: [incarnation: string, taken: number][]}} Included
+ * @typedef {object} Included
+ * @property {number[]} workers ids
+ * @property {Failure[]} failures of these
+ * @property {[incarnation: string, taken: number][]} batches the last batch of ended rows of each process
  */
 
 /**

@@ -126,7 +126,7 @@ for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
       fc.nat({ max: 2 }),
       fc.nat({ max: 2 }),
       amount,
-      fc.constantFrom('counter', 'gauge', 'histogram'),
+      fc.constantFrom('counter', 'gauge', 'histogram', 'summary'),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(use, { maxLength: 30, size: 'max' }), async uses => {
@@ -137,14 +137,17 @@ for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
             counter: new Counter({ name: 'c', help: 'c', ...common }),
             gauge: new Gauge({ name: 'g', help: 'g', ...common }),
             histogram: new Histogram({ name: 'h', help: 'h', buckets: [10, 1000, 1e5], ...common }),
+            summary: new Summary({ name: 's', help: 's', percentiles: [0.1, 0.5, 0.99], ...common }),
           };
+          // prom-client adds up quantiles.
+          if (aggregator === 'sum') worker.registry.removeSingleMetric('s');
           return { ...worker, id, metrics };
         });
         for (const [worker, a, value, type] of uses) {
-          const { counter, gauge, histogram } = workers[worker].metrics;
-          if (type === 'counter') counter.inc({ a }, value);
-          else if (type === 'gauge') gauge.set({ a }, value - 5e5);
-          else histogram.observe({ a }, value);
+          const { [type]: metric } = workers[worker].metrics;
+          if (type === 'counter') metric.inc({ a }, value);
+          else if (type === 'gauge') metric.set({ a }, value - 5e5);
+          else metric.observe({ a }, value);
         }
         const json = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
         const expected = samplesOf(await stock.AggregatorRegistry.aggregate(json).metrics());
@@ -157,19 +160,6 @@ for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
       }),
       { numRuns: 25 },
     );
-  });
-}
-
-for (const aggregator of ['first', 'min', 'max', 'average']) {
-  test(`ClusterStore: the quantiles of summaries with the aggregator '${aggregator}' are those of prom-client`, async () => {
-    const workers = workersWith(Summary, 3, { labelNames: ['a'], percentiles: [0.1, 0.5, 0.99], aggregator });
-    workers.forEach(({ metric }, i) => {
-      for (let a = i; a < 3; a++)
-        for (let k = 0; k < 20 + i; k++) metric.observe({ a }, (k * 7919 + i * 31) % 101);
-    });
-    const json = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
-    const expected = samplesOf(await stock.AggregatorRegistry.aggregate(json).metrics());
-    assertClose(samplesOf(textOf(cluster(workers))), expected);
   });
 }
 
@@ -406,36 +396,6 @@ test('ClusterStore: of the exemplars of several workers the newest is shown, in 
   ]);
   // Prometheus text has no exemplars.
   assert.ok(!textOf(store).includes('of='));
-});
-
-test("ClusterStore: a custom aggregator gets each worker's metric as prom-client would send it", async () => {
-  const workers = [1, 2].map(id => {
-    const worker = makeWorker();
-    const common = { help: 'm', labelNames: ['a'], aggregator: 'mine', registers: [worker.registry] };
-    new Counter({ name: 'c', ...common }).inc({ a: 'x' }, id);
-    new Histogram({ name: 'h', buckets: [1, 2], ...common }).observe({ a: 'x' }, id);
-    new Summary({ name: 's', percentiles: [0.5], ...common }).observe({ a: 'x' }, id);
-    new Gauge({ name: 'sum', help: 'm', registers: [worker.registry] }).set(1);
-    return { ...worker, id };
-  });
-  const store = cluster(workers);
-  const families = runThrough(store.merge(new Set(['mine'])));
-  const aggregators = families.map(family => family.aggregator);
-  assert.deepStrictEqual(aggregators, ['mine', 'mine', 'mine', undefined]);
-  const stripped = metric => ({
-    ...metric,
-    values: metric.values.map(({ exemplar: _, ...sample }) => sample),
-  });
-  for (const [i, { registry }] of workers.entries()) {
-    const json = await registry.getMetricsAsJSON();
-    for (const family of families.slice(0, 3)) {
-      const { name } = family.metrics[i];
-      assert.deepStrictEqual(
-        stripped(family.metrics[i]),
-        stripped(json.find(metric => metric.name === name)),
-      );
-    }
-  }
 });
 
 test('ClusterStore: a new store refuses columns whose log begins before what came with them, and accepts the whole log', () => {

@@ -301,13 +301,6 @@ test('metric in JSON: shared labels are labels of each sample', () => {
   assert.deepStrictEqual([...shown(metric).keys()], [seriesKey('m', { a: 'x', b: 'y' })]);
 });
 
-test('histogram in JSON: cumulative counts become counts per bucket', () => {
-  const metric = histogram([bucket(1, 2), bucket(5, 2), bucket('+Inf', 6), ...sumAndCount(31.5, 6)]);
-  const { columns, definition } = readJsonMetric(metric);
-  assert.deepStrictEqual([...columns], [2, 0, 4, 31.5]);
-  assert.deepStrictEqual(definition.layout, { kind: 'histogram', marks: [1, 5] });
-});
-
 test('histogram in JSON: without a +Inf bucket, the total is _count or else the last bucket', () => {
   const finite = [bucket(1, 3), bucket(5, 4)];
   assert.strictEqual(shown(histogram([...finite, ...sumAndCount(9, 6)])).get(seriesKey('h_count')), 6);
