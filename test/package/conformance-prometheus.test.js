@@ -27,7 +27,7 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     assert.strictEqual(missingPrograms(['prometheus', 'promtool']), undefined);
     cluster = new ClusterProcess({ client: 'prom-client-cluster', workers: 2, samples: 2000 });
     await cluster.ready();
-    prometheus = await PrometheusServer.start(cluster.metricsUrl);
+    prometheus = await PrometheusServer.start([], cluster.metricsUrl);
     loadGenerator = new LoadGenerator();
     for (let load = 1; load <= LOADS; load++) {
       const { done } = loadGenerator.start({ url: cluster.applicationUrl, rate: RATE, amount: AMOUNT });

@@ -42,7 +42,7 @@ describe('idle series in Prometheus', { skip, timeout: 300_000 }, () => {
       await new Promise(resolve => $.state.server.listen(0, '127.0.0.1', resolve));
       return $.state.server.address().port;
     });
-    const prometheus = await PrometheusServer.startWith(FLAGS, `http://127.0.0.1:${port}/metrics`);
+    const prometheus = await PrometheusServer.start(FLAGS, `http://127.0.0.1:${port}/metrics`);
     t.after(() => prometheus.stop());
     const { version } = await prometheus.ask('status/buildinfo', {});
     const knowsStarts = Number(version.split('.')[0]) >= 3;

@@ -94,7 +94,7 @@ for (const [flags, contentType] of [
         const registry = new Registry();
         only = countIn(registry);
         page = await serve(registry);
-        prometheus = await PrometheusServer.startWith(flags, page.url);
+        prometheus = await PrometheusServer.start(flags, page.url);
         await prometheus.numberWhen('sum_over_time(up[1h])', count => count >= 2, WITHIN_MS);
         prometheus.freeze();
       });

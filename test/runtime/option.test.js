@@ -13,6 +13,7 @@ const {
   holdUpLoop,
   replace,
   turnUntil,
+  watchClass,
   watchRunning,
 } = require('./fixtures/default-metrics-runtime');
 const { Program } = require('../fixtures/program');
@@ -43,24 +44,8 @@ function namesAdded(runtime, config = {}) {
 /** The running timers of `timers`, and the profilers that were started and not stopped. */
 function watchRuntime(t) {
   const timers = require('node:timers');
-  const v8 = require('node:v8');
   const running = new Set();
-  const { GCProfiler } = v8;
-  replace(
-    t,
-    v8,
-    'GCProfiler',
-    class extends GCProfiler {
-      start() {
-        running.add(this);
-        return super.start();
-      }
-      stop() {
-        running.delete(this);
-        return super.stop();
-      }
-    },
-  );
+  watchClass(t, require('node:v8'), 'GCProfiler', ['start', 'stop'], running);
   for (const [start, end] of [
     ['setTimeout', 'clearTimeout'],
     ['setInterval', 'clearInterval'],
