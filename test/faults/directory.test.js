@@ -352,15 +352,6 @@ describe('the last snapshot of a worker', () => {
     assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 
-  it(
-    'the last snapshot of a worker is sent over IPC if it became another user after the last scrape',
-    onlyRoot,
-    async () => {
-      const result = await endAfter(({ process }) => process.setuid(65534), { isSent: true });
-      assert.deepEqual(result, { counts: 1, missing: 0 });
-    },
-  );
-
   it('the last snapshot of a worker is counted as missing if it cannot be sent either', async () => {
     const result = await endAfter(withoutSpace);
     assert.deepEqual(result, { counts: 0, missing: 1 });

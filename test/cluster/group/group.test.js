@@ -276,7 +276,6 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
       { ...inPm2, isWorker: false },
       undefined,
     ],
-    ['is none in another child of an instance', { ...inPm2, isWorker: false, isConnected: false }, undefined],
     ['is none in a worker that PM2 has disconnected', { ...inPm2, isConnected: false }, undefined],
     ['is none in a cluster worker without PM2', { ...inPm2, env: {} }, undefined],
     // It has one id for all instances that are started together. After `pm2 resurrect`, each has its own.

@@ -56,15 +56,6 @@ describe('a link over a socket', () => {
     }
   });
 
-  it('reads what it has sent', () => {
-    const from = connected();
-    const to = connected();
-    const sent = [{ text: 'ü\n'.repeat(100) }, { list: [] }];
-    for (const message of sent) from.link.send(message);
-    for (const line of from.socket.sent) to.socket.receive(line);
-    assert.deepEqual(to.messages, sent);
-  });
-
   it('ends with a message that is too long', () => {
     const { socket, link, messages, ends } = connected();
     socket.receive(lineOf('x'.repeat(100_000)));
