@@ -48,16 +48,14 @@ class AggregatorSupervisor {
    *   retired totals yet
    */
   #retiring = new Map();
-  /** How many dead workers are part of the retired totals. */
-  retired = 0;
+  /** How many workers have died. */
+  dead = 0;
   /** @type {Uint8Array | undefined} totals of dead workers, if the thread could not write them to a file */
   #totals = undefined;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
-  /** Number of threads that were lost. */
+  /** Number of threads that were lost: workers must answer to the next one. */
   lostThreads = 0;
-  /** Rises when a backend is replaced: workers must answer to the next one. */
-  generation = 0;
   /** Consecutive losses, each within that time of the one before. */
   #losses = 0;
   /** When the last thread was lost, by performance.now(). */
@@ -165,7 +163,6 @@ class AggregatorSupervisor {
   #replace(error) {
     if (this.#closed) return;
     this.lostThreads++;
-    this.generation++;
     this.#backend = undefined;
     if (isOutOfMemory(error)) {
       this.#restartLater(error);
@@ -226,11 +223,7 @@ class AggregatorSupervisor {
   /** @type {import('../../aggregator/retirement').OnSaved} */
   #noteRetired(workerIds, totals) {
     this.#totals = totals;
-    for (const workerId of workerIds) {
-      const death = this.#retiring.get(workerId);
-      this.#retiring.delete(workerId);
-      if (death !== undefined && !death.isReplaced) this.retired++;
-    }
+    for (const workerId of workerIds) this.#retiring.delete(workerId);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     this.#events.onRetired?.(workerIds);
   }
@@ -252,6 +245,7 @@ class AggregatorSupervisor {
    * @param {import('../../aggregator/retirement').Death} death
    */
   retire(workerId, death) {
+    if (!death.isReplaced) this.dead++;
     this.#retiring.set(workerId, death);
     this.#backend?.send('retire', workerId, death);
   }

@@ -80,7 +80,7 @@ class ClusterPrimary {
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),
-      generation: () => this.supervisor.generation,
+      losses: () => this.supervisor.lostThreads,
       connected: () => this.#connected(),
       ask: (record, timeout) => this.#messages.ask(record, timeout),
       giveUp: (records, waited) => this.#giveUp(records, waited),

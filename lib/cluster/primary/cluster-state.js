@@ -55,7 +55,7 @@ async function primaryFacts({ records, supervisor, messages, threads }, duration
       stale: records.length - fresh.length - timedOut,
       // The public name: the label of the metric, and its alert.
       unresponsive: timedOut,
-      retired: supervisor.retired + supervisor.retiring,
+      retired: supervisor.dead,
     },
     refused: [...messages.refused],
     overIpc: [...messages.overIpc],

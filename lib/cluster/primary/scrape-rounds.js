@@ -43,8 +43,8 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @typedef {object} Cluster
  * @property {() => Promise<unknown> | undefined} ready settles when the aggregator runs; undefined if there
  *   is nothing to aggregate, and never was
- * @property {() => number} generation of the aggregator; one of another generation has none of the answers
- *   that this one has received
+ * @property {() => number} losses of aggregators so far; the next one has none of the answers that a lost one
+ *   has received
  * @property {() => WorkerRecord[]} connected the workers that can be asked now
  * @property {(worker: WorkerRecord, timeout: number) => number} ask asks a worker, unless that was done
  *   already, with a timeout in milliseconds; returns the milliseconds to wait for it, 0 for not at all
@@ -164,10 +164,10 @@ class ScrapeRounds {
     for (let tries = 1; round.callers.size > 0; tries++) {
       const isLast = tries === MAX_TRIES;
       await cluster.ready();
-      const generation = cluster.generation();
+      const losses = cluster.losses();
       // Otherwise some workers have answered to an aggregator that is gone, and the next one lacks their
       // numbers.
-      const isCurrent = () => generation === cluster.generation();
+      const isCurrent = () => losses === cluster.losses();
       const workers = cluster.connected().filter(({ worker }) => again?.includes(worker.id) ?? true);
       const asked = this.#ask(round, workers);
       await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
@@ -255,7 +255,7 @@ class ScrapeRounds {
     this.#callers.waiting.delete(caller);
     round?.callers.delete(caller);
     this.#boundRendering(caller);
-    const generation = this.#cluster.generation();
+    const losses = this.#cluster.losses();
     try {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
@@ -269,7 +269,7 @@ class ScrapeRounds {
       }
       this.#deliver([caller], result, answered);
     } catch (error) {
-      const isLost = generation !== this.#cluster.generation();
+      const isLost = losses !== this.#cluster.losses();
       caller.reject(isLost ? timedOut() : /** @type {Error} */ (error));
     }
     // Only now: otherwise the round would render for nobody, and this caller would wait for that.

@@ -19,7 +19,7 @@ beforeEach(() => {
   renders = [];
   cluster = {
     ready: () => Promise.resolve(),
-    generation: () => 0,
+    losses: () => 0,
     connected: () => [],
     ask: () => 0,
     giveUp() {},
@@ -92,10 +92,10 @@ it('the file of a page is removed before the page is written again, or if the th
   const events = [];
   cluster.discard = file => events.push(`${file} removed`);
   cluster.connected = () => [WORKER];
-  let generation = 0;
-  cluster.generation = () => generation;
+  let losses = 0;
+  cluster.losses = () => losses;
   let attempt = () => {
-    generation++;
+    losses++;
     return Promise.reject(new Error('the thread is gone'));
   };
   cluster.render = ([{ file }]) => {
@@ -108,9 +108,9 @@ it('the file of a page is removed before the page is written again, or if the th
   });
   assert.deepEqual(events.splice(0), Array(3).fill(['lost written', 'lost removed']).flat());
 
-  generation = 0;
+  losses = 0;
   attempt = async file => {
-    if (generation === 0) generation++;
+    if (losses === 0) losses++;
     return { again: [], bodies: [{ file, length: 4 }], isEmpty: false, state: NO_FAILURES };
   };
   assert.equal((await rounds.collect({ ...TEXT, file: 'repeated' }, 5000)).file, 'repeated');
@@ -119,8 +119,8 @@ it('the file of a page is removed before the page is written again, or if the th
 
 it('an aggregator that was replaced while a round waited: workers are asked again before a page is requested', async () => {
   const asked = [];
-  let generation = 0;
-  cluster.generation = () => generation;
+  let losses = 0;
+  cluster.losses = () => losses;
   cluster.connected = () => [WORKER];
   cluster.ask = worker => {
     asked.push(worker);
@@ -131,7 +131,7 @@ it('an aggregator that was replaced while a round waited: workers are asked agai
   };
   const caller = rounds.collect(TEXT, 60_000);
   await whenAsked(1);
-  generation++;
+  losses++;
   rounds.settle(WORKER, true);
   await whenAsked(2);
   rounds.settle(WORKER, true);
