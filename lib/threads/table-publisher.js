@@ -171,18 +171,9 @@ class TablePublisher {
     this.#guard(this.#onRenumbered);
   }
 
-  /**
-   * Handles errors of publishing, because the application is recording and must not see them.
-   *
-   * @param {() => void} publish
-   */
+  /** @param {() => void} publish */
   #guard(publish) {
-    if (this.#isClosed) return;
-    try {
-      publish();
-    } catch (error) {
-      this.#thread.fail(error);
-    }
+    if (!this.#isClosed) this.#thread.guard(publish);
   }
 
   /** @param {number} number */

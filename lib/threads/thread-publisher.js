@@ -95,7 +95,7 @@ class ThreadPublisher {
 
   /** Publishes everything to a new hub. */
   open() {
-    this.#guard(() => {
+    this.guard(() => {
       this.#forget();
       const log = new LogWriter(chunk => {
         this.#sentBytes += chunk.byteLength;
@@ -121,7 +121,7 @@ class ThreadPublisher {
 
   /** Publishes what has changed in the list of registries and their metrics. */
   sync() {
-    this.#guard(() => this.#sync());
+    this.guard(() => this.#sync());
   }
 
   /** Leaves the hub, which keeps what was recorded so far. */
@@ -140,14 +140,18 @@ class ThreadPublisher {
 
   /** @param {object} more fields of the message */
   #sendLast(more) {
-    this.#guard(() => {
+    this.guard(() => {
       this.#sync();
       this.#link.send(more);
     });
   }
 
-  /** @param {() => void} publish */
-  #guard(publish) {
+  /**
+   * Handles errors of publishing, because the application is recording and must not see them.
+   *
+   * @param {() => void} publish
+   */
+  guard(publish) {
     try {
       publish();
     } catch (error) {
@@ -195,7 +199,7 @@ class ThreadPublisher {
     const followed = { metrics: new Map() };
     this.#followed.set(registry, followed);
     const value = (/** @type {any} */ added) =>
-      this.#guard(() => {
+      this.guard(() => {
         // The registry may have left, or be in the middle of its first publication.
         const hasJoined = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
         const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
@@ -274,7 +278,7 @@ class ThreadPublisher {
     if (this.#isPublishingChanges) return;
     this.#isPublishingChanges = true;
     await undefined;
-    this.#guard(() => this.#publishChanges());
+    this.guard(() => this.#publishChanges());
     this.#isPublishingChanges = false;
   }
 
@@ -383,7 +387,7 @@ class ThreadPublisher {
       this.shorten();
     } catch (error) {
       debug('this thread cannot answer: %O', error);
-      this.#guard(() => this.#link.send({ answer: request, failed: [] }));
+      this.guard(() => this.#link.send({ answer: request, failed: [] }));
     }
   }
 
