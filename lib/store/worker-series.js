@@ -53,7 +53,6 @@ const NOTHING = Object.freeze({ log: '', bytes: 0, checksum: NO_CHECKSUM });
 class WorkerSeries {
   /** @type {(LogMetric | undefined)[]} by number */
   #metrics = [];
-  #incarnation = '';
   #sequence = 0;
   /** What is here of the log. */
   #log = NOTHING;
@@ -66,6 +65,8 @@ class WorkerSeries {
    */
   constructor(id, onUnreadable = () => {}) {
     this.id = id;
+    /** The incarnation of the process, hex; '' if there are no numbers. */
+    this.incarnation = '';
     this.#onUnreadable = onUnreadable;
     /** @type {Source[]} the last numbers, in the worker's order */
     this.sources = [];
@@ -76,11 +77,6 @@ class WorkerSeries {
     this.snapshotBytes = 0;
     /** Whether the worker records nothing after the last columns. */
     this.isLast = false;
-  }
-
-  /** The incarnation of the process, hex; '' if there are no numbers. */
-  get incarnation() {
-    return this.#incarnation;
   }
 
   /** @returns {import('../source/source-log').LogPosition | undefined} undefined if there is nothing */
@@ -117,7 +113,7 @@ class WorkerSeries {
     this.#extendLog(buffer, header, readLog);
     const columns = decodeColumns(buffer, header);
     this.sources = this.#sourcesOf(columns);
-    this.#incarnation = header.incarnation;
+    this.incarnation = header.incarnation;
     this.#sequence = header.sequence;
     this.failures = columns.failures;
     this.capturedAt = header.capturedAt;
@@ -152,7 +148,7 @@ class WorkerSeries {
    * stored identity is wrong. The next columns are treated as the first ones. The numbers stay.
    */
   forgetIdentity() {
-    this.#incarnation = '';
+    this.incarnation = '';
     this.#sequence = 0;
   }
 
@@ -187,7 +183,7 @@ class WorkerSeries {
   #checkOrder({ workerId, incarnation, sequence, log, logBytes }) {
     if (workerId !== this.id)
       throw new SnapshotError('worker', `written by worker ${workerId}, not ${this.id}`);
-    if (this.#incarnation !== '' && incarnation !== this.#incarnation) {
+    if (this.incarnation !== '' && incarnation !== this.incarnation) {
       throw new SnapshotError('incarnation', 'written by another process of that worker id');
     }
     if (!(sequence > this.#sequence))
