@@ -13,7 +13,7 @@ const { PUSH_TARGET } = require('../registry/push-target');
 const { formatOf } = require('../exposition/formats');
 const { runInSlices } = require('../event-loop/slices');
 const { AggregatorSender } = require('./push-senders');
-const { MAX_TIMER, settledWithin, unref } = require('../event-loop/timers');
+const { MAX_TIMER, pause, settledWithin, unref } = require('../event-loop/timers');
 const { invalidOption } = require('../options/coded-error');
 
 const START_OPTIONS = new Set(['interval']);
@@ -282,13 +282,11 @@ class Pusher {
   async #captured(registries) {
     const { title } = this.#format;
     const timeout = Math.min(this.#session.settings.timeout, this.#currentInterval);
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
-    /** @type {Promise<never>} */
-    const deadline = new Promise((_, reject) => {
-      const error = new Error(`its collect hook has not ended within ${timeout} ms`);
-      timer = unref(setTimeout(() => reject(error), timeout));
+    const deadline = pause(timeout).then(() => {
+      throw new Error(`its collect hook has not ended within ${timeout} ms`);
     });
+    // It passes after the scrape, too.
+    deadline.catch(() => {});
     let failed = 0;
     const leaveOut = (/** @type {string} */ what, /** @type {unknown} */ error) => {
       const text = `${title} leaves out ${what}, which cannot be read: ${textOf(error)}`;
@@ -301,12 +299,8 @@ class Pusher {
     };
     const onUnreadableLabel = (/** @type {unknown} */ error, /** @type {string} */ name) =>
       leaveOut(`the default label ${name}`, error);
-    try {
-      const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });
-      return { families, failed };
-    } finally {
-      clearTimeout(timer);
-    }
+    const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });
+    return { families, failed };
   }
 
   /**

@@ -13,14 +13,13 @@ const HELPS = {
  * that thread's heap.
  */
 module.exports = defineFamily(HELPS, group => {
-  if (typeof process.memoryUsage !== 'function') return false;
   const gauges = group.names.map(name => group.gauge(name));
   const [total, used, external] = gauges;
   group.collectTogether(gauges, () => {
     const usage = process.memoryUsage();
     total.set(group.labels, usage.heapTotal);
     used.set(group.labels, usage.heapUsed);
-    if (usage.external !== undefined) external.set(group.labels, usage.external);
+    external.set(group.labels, usage.external);
   });
 });
 module.exports.metricNames = Object.keys(HELPS);
