@@ -154,8 +154,9 @@ class Metric {
     const { type } = /** @type {any} */ (this);
     // The order of the keys is prom-client's.
     const head = kindOfType(type).marker === undefined ? { help, name } : { name, help };
-    const { values, ...more } = this[VALUES]();
-    return { ...head, type, values, aggregator, ...more };
+    const { values, nativeHistograms } = this[VALUES]();
+    const json = { ...head, type, values, aggregator };
+    return nativeHistograms === undefined ? json : { ...json, nativeHistograms };
   }
 
   /** @returns {{values: object[], nativeHistograms?: object[]}} */
