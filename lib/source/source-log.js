@@ -354,7 +354,7 @@ function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: 
   const forms = table.forms.list.slice();
   for (let label = 0; label < texts.length; label++) {
     writer.uint32(before[label]);
-    yield* writer.stringsInPieces(texts[label]);
+    yield* writer.strings(texts[label]);
   }
   writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
   writer.align(4);

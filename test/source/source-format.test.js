@@ -3,6 +3,7 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const { runThrough } = require('../../lib/event-loop/slices');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { ClusterStore } = require('../../lib/store/cluster-store');
 const { WorkerSeries } = require('../../lib/store/worker-series');
@@ -455,7 +456,7 @@ function write(writer, fields) {
     if (typeof field === 'number') writer.uint32(field);
     else if (typeof field === 'string') writer.string(field);
     else if (Array.isArray(field)) writer.list(field, item => write(writer, [item]));
-    else if (field.texts) writer.strings(field.texts);
+    else if (field.texts) runThrough(writer.strings(field.texts));
     else {
       writer.align(4);
       writer.append(Int32Array.from(field.integers));
