@@ -192,6 +192,9 @@ test('folded totals: whether they have changed since they were saved', () => {
   assert.strictEqual(after('scrape, page 8'), false);
   assert.strictEqual(after('end 2, scrape, page none, save, page none'), false);
   assert.strictEqual(after('die 1, die 2, page none, save'), false);
+  const idle = clusterOf([5, 3]);
+  perform(idle.cluster, idle.workers, ['die 2', 'page 8', 'save', 'after 6', 'page 8']);
+  assert.strictEqual(idle.cluster.store.isUnsaved, true, 'what the dead worker had counted is folded');
 });
 
 const LASTING = METRIC_TYPES.filter(({ lasts }) => lasts);
