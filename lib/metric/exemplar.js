@@ -35,7 +35,7 @@ class Exemplar {
  * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined, reported?: number}} Slot
  */
 
-/** @typedef {readonly (Slot | undefined)[]} Slots of a row, by column; never changed */
+/** @typedef {(Slot | undefined)[]} Slots of a row, by column */
 
 /** @typedef {import('./native-histogram').NativeExemplars} NativeExemplars */
 
@@ -51,8 +51,12 @@ const TRACE_SECONDS = 0.1;
  * @implements {RowListener}
  */
 class Exemplars {
-  /** @type {(Slots | undefined)[]} without gaps, because V8 makes a hash table of a long array with gaps */
+  // Without gaps, because V8 makes a hash table of a long array with gaps.
+  /** @type {(Slots | undefined)[]} */
   #rows = [];
+  #captures = 0;
+  /** @type {number[]} by row: after how many captures its list was created or copied */
+  #ownSince = [];
   #table;
   #ownColumns;
   #native;
@@ -88,6 +92,7 @@ class Exemplars {
    * @returns {(row: number, column: number) => Exemplar | undefined}
    */
   captured() {
+    this.#captures++;
     const rows = this.#rows.slice();
     return (row, column) => rows[row]?.[column]?.exemplar;
   }
@@ -109,10 +114,7 @@ class Exemplars {
       isReported = slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS;
       if (isReported) slot.reported = timestamp;
     }
-    while (this.#rows.length <= row) this.#rows.push(undefined);
-    const slots = this.#rows[row]?.slice() ?? new Array(this.width).fill(undefined);
-    slots[column] = slot;
-    this.#rows[row] = slots;
+    this.#ownSlots(row)[column] = slot;
     this.version++;
     // Called last, because a follower may read all exemplars.
     if (isReported) for (const follower of followers) follower.exemplarPut?.(row, column, exemplar);
@@ -193,6 +195,21 @@ class Exemplars {
         this.version++;
       },
     };
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Slots} which no capture has
+   */
+  #ownSlots(row) {
+    let slots = this.#rows[row];
+    if (slots !== undefined && this.#ownSince[row] === this.#captures) return slots;
+    while (this.#rows.length <= row) this.#rows.push(undefined);
+    while (this.#ownSince.length <= row) this.#ownSince.push(0);
+    slots = slots?.slice() ?? new Array(this.width).fill(undefined);
+    this.#rows[row] = slots;
+    this.#ownSince[row] = this.#captures;
+    return slots;
   }
 
   /** @returns {Generator<{row: number, column: number, slot: Slot}>} */
