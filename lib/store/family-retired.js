@@ -53,7 +53,7 @@ function* settle(family, endings, retiring) {
     markLive(source, state);
     yield;
   }
-  yield* keepDead(family, all, state, retiring);
+  const hasFolded = yield* keepDead(family, all, state, retiring);
   for (const ending of rest) {
     const { rows } = ending.rows;
     // Most label sets are in only one process: their rows are dropped without becoming totals first.
@@ -65,7 +65,7 @@ function* settle(family, endings, retiring) {
   for (const totals of retired.totalsIn(definition)) {
     // Read again, because fold() may have added rows.
     const rows = totals.familyRows(family);
-    if (isComplete) yield* totals.removeFolded(row => state[rows[row]] === 0);
+    if (isComplete && hasFolded) yield* totals.removeFolded(row => state[rows[row]] === 0);
     if (totals.isEmpty) continue;
     for (const source of totals.sources()) {
       if (!isComplete) source.order = source.order.filter(row => state[rows[row]] !== 0);
@@ -80,29 +80,31 @@ function* settle(family, endings, retiring) {
  * @param {RetiredTotals[]} all
  * @param {Uint8Array} state by row of the family
  * @param {Retiring} retiring
- * @returns {Generator<void>}
+ * @returns {Generator<void, boolean>} whether rows are folded
  */
 function* keepDead(family, all, state, { now, maxAge }) {
   const maxIdle = family.definition.maxIdleSeconds * 1000;
   const oldest = now - Math.min(maxIdle, maxAge);
   const newest = all.length > 1 ? newestOf(family, all) : undefined;
+  let hasFolded = false;
   for (const totals of all) {
     const rows = totals.familyRows(family);
     const { lastSeen } = totals;
     for (let row = 0; row < lastSeen.length; row++) {
       if ((row + 1) % ROWS_PER_STEP === 0) yield;
-      if (lastSeen[row] === FOLDED) continue;
       const familyRow = rows[row];
       const isLive = (state[familyRow] & LIVE) !== 0;
       const seen = newest === undefined ? lastSeen[row] : newest[familyRow];
-      if (maxIdle > 0 && seen < oldest) {
+      if (lastSeen[row] === FOLDED || (maxIdle > 0 && seen < oldest)) {
         lastSeen[row] = FOLDED;
+        hasFolded = true;
         continue;
       }
       lastSeen[row] = isLive && maxIdle === 0 ? now : seen;
       state[familyRow] |= DEAD;
     }
   }
+  return hasFolded;
 }
 
 /**

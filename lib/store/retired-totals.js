@@ -19,7 +19,6 @@ const RETIRED = -1;
 const FOLDED = -Infinity;
 
 const ROWS_PER_STEP = 64;
-const ROWS_PER_LOOK = 8192;
 
 /** Marks numbers in a snapshot as times: when rows were seen last. */
 const SEEN = Object.freeze({ batch: 1, isRemoved: false });
@@ -312,9 +311,11 @@ class RetiredTotals {
    */
   *removeFolded(isGone) {
     const { lastSeen, table } = this;
+    let dropped = 0;
     for (let row = 0; row < lastSeen.length; row++) {
-      if ((row + 1) % ROWS_PER_LOOK === 0) yield;
-      if (lastSeen[row] === FOLDED && isGone(row) && table.isLive(row)) this.remove(row);
+      if (lastSeen[row] !== FOLDED || !isGone(row) || !table.isLive(row)) continue;
+      this.remove(row);
+      if (++dropped % ROWS_PER_STEP === 0) yield;
     }
   }
 
