@@ -119,8 +119,10 @@ class ThreadHub {
 
   /** Sends everything that threads share to a new aggregator. */
   share() {
+    // Not to MemberThreads, which have it: they would read it twice.
     if (this.#isAggregated)
-      for (const record of [...this.#ended.values(), ...this.#shown]) this.#share(record, record.parts);
+      for (const record of [...this.#ended.values(), ...this.#shown])
+        this.#shareWithAggregator(record, record.parts);
   }
 
   /** @returns {number[]} numbers of the threads that the aggregator shows */
@@ -284,8 +286,16 @@ class ThreadHub {
    * @param {SharedParts} parts
    */
   #share(record, parts) {
-    if (this.#isAggregated) this.#primary()?.supervisor.send('share', record.number, parts);
+    if (this.#isAggregated) this.#shareWithAggregator(record, parts);
     this.#members?.share(record, parts);
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {SharedParts} parts
+   */
+  #shareWithAggregator({ number }, parts) {
+    this.#primary()?.supervisor.send('share', number, parts);
   }
 
   /**

@@ -227,3 +227,10 @@ it("a cluster's page has the threads of its workers, rows that have ended in the
 it("a group's page has the threads of its members", async () => {
   assert.deepEqual(await pagesOf('group'), [expected({ a: [3, 5, 7] })]);
 });
+
+it('threads of a primary that includes its own metrics are shown once, if the aggregator is lost', async () => {
+  const program = path.join(__dirname, 'fixtures/primary-threads-program.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  const both = (/** @type {string} */ count) => [count, count];
+  assert.deepEqual(JSON.parse(stdout), ['2', '2', '3', '3'].map(both));
+});
