@@ -7,6 +7,7 @@
 const diagnosticsChannel = require('node:diagnostics_channel');
 const worker = require('node:worker_threads');
 const { replaceCurrent, leaveCurrent } = require('../event-loop/current');
+const { debug } = require('../options/debug-log');
 const { ThreadRecord } = require('./thread-record');
 const { MemberThreads } = require('./member-threads');
 const { ownTask, isRunning } = require('./kernel-tasks');
@@ -210,16 +211,22 @@ class ThreadHub {
     return !isRunning(task) && ownTask() !== undefined;
   }
 
-  /** @param {any} message in the inbox */
+  /** @param {any} message in the inbox, to which any code of the process can post */
   #receive(message) {
-    if (message.join === true) this.#add(message);
-    const record = this.#threads.get(message.thread);
-    if (record !== undefined) this.#apply(record, message);
+    try {
+      if (message.join === true) this.#add(message);
+      const record = this.#threads.get(message.thread);
+      if (record !== undefined) this.#apply(record, message);
+    } catch (error) {
+      debug('a message of a thread cannot be read: %O', error);
+    }
   }
 
   /** @param {any} message */
   #add(message) {
-    const { thread: id, threadId, previous } = message;
+    const { thread: id, threadId, previous, listening } = message;
+    // Throws if the message is not that of a thread.
+    Atomics.load(listening, 0);
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
     const record = new ThreadRecord(this.#nextNumber, message, this.#threads.get(previous), request =>

@@ -75,6 +75,14 @@ describe('unusual threads', () => {
     );
   }
 
+  it('messages that are none of a thread are left out', async () => {
+    await start(`counter.inc({ kind: 'a' }, 2); ${STAYS}`);
+    for (const message of [null, 'text', { join: true, thread: 'x' }, { thread: 'x', parts: 1 }])
+      inbox.postMessage(message);
+    assert.deepEqual(await jobs(), { a: 2 });
+    assert.deepEqual(await jobs(), { a: 2 });
+  });
+
   it('a thread whose code is a text, with execArgv and an environment of its own, is read', async () => {
     await start(`counter.inc({ kind: 'a' }); ${STAYS}`, { execArgv: ['--no-warnings'], env: {} });
     assert.deepEqual(await jobs(), { a: 1 });
