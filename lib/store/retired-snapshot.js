@@ -5,9 +5,10 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { RetiredSource } = require('./retired-source');
-const { joined } = require('../source/byte-buffers');
+const { SnapshotError, joined } = require('../source/byte-buffers');
 const { Source } = require('../source/source');
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
+const { textOf } = require('../options/thrown');
 const { VALUE_LAYOUT } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 
@@ -54,7 +55,7 @@ function encodeRetired(retired, included) {
  * @param {(stage: string, name: unknown, error: unknown) => void} onUnreadable called for each metric that
  *   cannot be read
  * @returns {Included}
- * @throws {Error} if the bytes are not valid; then nothing is added
+ * @throws {SnapshotError} if the bytes are not valid; then nothing is added
  */
 function restoreRetired(buffer, retired, now, onUnreadable) {
   const series = new WorkerSeries(RETIRED_ID, onUnreadable);
@@ -68,21 +69,26 @@ function restoreRetired(buffer, retired, now, onUnreadable) {
 /**
  * @param {import('./cluster-family').Source[]} sources
  * @returns {Included}
+ * @throws {SnapshotError} if that cannot be read
  */
 function includedIn(sources) {
   const gauge = sources.find(({ definition }) => definition.name === INCLUDED && definition.type === 'gauge');
-  const { workers, failures, batches } = JSON.parse(gauge?.rows.labelsOf(0).json ?? '');
   const areTexts = (/** @type {unknown[]} */ ...values) => values.every(value => typeof value === 'string');
   const isCount = (/** @type {unknown} */ value) => Number(value) >= 0 && Number.isInteger(value);
-  return {
-    workers: workers.filter(Number.isInteger),
-    failures: failures.filter(
-      (/** @type {Failure} */ [stage, metric, count]) => areTexts(stage, metric) && isCount(count),
-    ),
-    batches: batches.filter(
-      (/** @type {[string, number]} */ [process, taken]) => areTexts(process) && isCount(taken),
-    ),
-  };
+  try {
+    const { workers, failures, batches } = JSON.parse(gauge?.rows.labelsOf(0).json ?? '');
+    return {
+      workers: workers.filter(Number.isInteger),
+      failures: failures.filter(
+        (/** @type {Failure} */ [stage, metric, count]) => areTexts(stage, metric) && isCount(count),
+      ),
+      batches: batches.filter(
+        (/** @type {[string, number]} */ [process, taken]) => areTexts(process) && isCount(taken),
+      ),
+    };
+  } catch (error) {
+    throw new SnapshotError('numbers', `what retired totals include cannot be read: ${textOf(error)}`);
+  }
 }
 
 module.exports = { encodeRetired, restoreRetired };

@@ -6,6 +6,7 @@
 const { SnapshotError } = require('../source/byte-buffers');
 const { RowMap } = require('./row-map');
 const { grown } = require('../series/row-array');
+const { isSame } = require('../series/layouts');
 const { RowStarts, UNKNOWN } = require('../series/row-starts');
 
 const MAX_ROW_MAPS = 8;
@@ -71,6 +72,8 @@ class LogMetric {
         throw new SnapshotError('log', 'label values do not follow those before them');
       for (const value of more) list.push(value);
     });
+    if (!this.#forms.every((form, i) => isSame(form, forms[i] ?? [])))
+      throw new SnapshotError('log', 'rows before have other labels');
     const width = this.labelNames.length + 1;
     const limits = [Math.max(forms.length, 1), ...this.#values.map(({ length }) => length)];
     for (let i = 0; i < tuples.length; i++) {

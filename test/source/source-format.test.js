@@ -425,8 +425,15 @@ const define = (number = 0, names = ['a'], maxIdleSeconds = 0) => {
   const texts = ['c', 'c', 'counter', 'sum'];
   return [1, number, ...texts, 0, 0, 0, ...float64(maxIdleSeconds), names];
 };
-const rows = ({ number = 0, from = 0, values = ['x', 'y'], first = 1, tuples = [0, 1, 0, 2] } = {}) => {
-  const lists = [first, { texts: values }, [[0]], { integers: tuples }];
+const rows = ({
+  number = 0,
+  from = 0,
+  values = ['x', 'y'],
+  first = 1,
+  tuples = [0, 1, 0, 2],
+  forms = [[0]],
+} = {}) => {
+  const lists = [first, { texts: values }, forms, { integers: tuples }];
   return [2, number, from, tuples.length / 2, ...lists];
 };
 const drop = (number = 0) => [3, number];
@@ -495,6 +502,10 @@ for (const [name, forgery] of [
   ['more rows of numbers than label sets', { records: [define(), rows({ tuples: [0, 1] })] }],
   ['label values that do not follow those before', { records: [define(), rows({ first: 2 })] }],
   ['label sets with integers that have no value', { records: [define(), rows({ values: ['x'] })] }],
+  [
+    'other labels for rows before',
+    { records: [define(), rows(), rows({ from: 2, first: 3, values: [], tuples: [0, 1], forms: [[]] })] },
+  ],
   ['a form that does not exist', { records: [define(), rows({ tuples: [1, 1, 0, 2] })] }],
   ['a metric that is not defined', { records: [rows()] }],
   ['a metric that is defined twice', { records: [define(), define(), rows()] }],
