@@ -18,8 +18,8 @@ class ThreadRecord {
   hasLeft = false;
   /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */
   channel = undefined;
-  /** @type {Required<SharedParts>} all that it has sent */
-  parts = { chunks: [], memories: [] };
+  /** @type {Required<SharedParts>} */
+  #parts = { chunks: [], memories: [] };
   /** @type {Map<number, {name: string, get: () => Promise<void> | undefined}>} by number of the metric */
   #hooks = new Map();
   /** Its hooks as custom metric objects, which have no values: whoever captures them has the hooks run. */
@@ -43,10 +43,19 @@ class ThreadRecord {
     this.hooks = new HookRequests(send);
   }
 
+  /**
+   * All that it has sent. A copy: an aggregator in place reads it later, and gets what follows as well.
+   *
+   * @returns {Required<SharedParts>}
+   */
+  get parts() {
+    return { chunks: [...this.#parts.chunks], memories: [...this.#parts.memories] };
+  }
+
   /** @param {any} message */
   add({ parts: { chunks = [], memories = [] } = {}, hook, unhook }) {
-    this.parts.chunks.push(...chunks);
-    this.parts.memories.push(...memories);
+    this.#parts.chunks.push(...chunks);
+    this.#parts.memories.push(...memories);
     if (hook !== undefined) {
       const [number, name] = hook;
       this.#hooks.set(number, { name, get: () => this.hooks.collect(name) });

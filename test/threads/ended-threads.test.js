@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Registry, Summary } = require('../../index');
 const { EndedThreads } = require('../../lib/threads/ended-threads');
+const { ThreadRecord } = require('../../lib/threads/thread-record');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { Source } = require('../../lib/source/source');
@@ -139,4 +140,14 @@ describe('totals of threads that have ended', () => {
       assert.deepEqual(sums, [4, isLeft ? 4 : undefined]);
     });
   }
+});
+
+it('memory that a thread shares later is not in what was passed on before', () => {
+  // An aggregator on this loop reads it only when it has done what came before.
+  const record = new ThreadRecord(1, { thread: 'x' }, undefined, () => {});
+  record.add({ parts: { chunks: [1], memories: [[1, 1]] } });
+  const passedOn = record.parts;
+  record.add({ parts: { chunks: [2], memories: [[2, 2]] } });
+  assert.deepEqual(passedOn, { chunks: [1], memories: [[1, 1]] });
+  assert.deepEqual(record.parts.chunks, [1, 2]);
 });
