@@ -7,17 +7,15 @@
 // count is computed here.
 
 const { kindOf, samplesOf } = require('../series/layouts');
-const { sampleReader } = require('./family-samples');
 const { countOf } = require('../series/merged-buckets');
-const { writeSide } = require('./native-buckets-message');
+const { writeLabel, writeSide } = require('./protobuf-messages');
 const { toNumber } = require('./number-format');
 const { ProtobufWriter } = require('./protobuf-writer');
-const { takesLong } = require('./text-format');
+const { takesLong, valueReader } = require('./text-format');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
 /** @typedef {import('../series/merged-buckets').Buckets} Buckets */
-/** @typedef {import('./label-text').LabelPair} LabelPair */
 
 // Some 60 series with ten classic buckets each: 0.1 ms.
 const PIECE_BYTES = 16_384;
@@ -26,31 +24,32 @@ const FIRST_BYTES = 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-/** Names of samples, those of counters too. */
-const AS_THEY_ARE = { sampleName: (/** @type {string} */ name) => name };
+/** @typedef {(writer: ProtobufWriter, row: number) => void} ValueWriter */
 
-const SUMMARY = 2;
-const HISTOGRAM = 4;
-/** @type {{type: number, field: number, startField?: number}} */
+/** @typedef {{type: number, field: number, startField?: number}} Shape `field`: of the value */
+
+/** @type {Shape} */
+const SUMMARY = { type: 2, field: 4 };
+/** @type {Shape} */
+const HISTOGRAM = { type: 4, field: 7 };
+/** @type {Shape} */
 const UNTYPED = { type: 3, field: 5 };
 
 /**
- * How rows of one number are written: type, field of the value, and that of the start timestamp in it.
+ * How single numbers are written. `startField`: of the start timestamp in the value.
  *
- * @type {Map<string, {type: number, field: number, startField?: number}>}
+ * @type {Map<string, Shape>}
  */
 const SHAPES = new Map([
   ['counter', { type: 0, field: 3, startField: 3 }],
   ['gauge', { type: 1, field: 2 }],
 ]);
 
-/** @typedef {(writer: ProtobufWriter, row: number) => void} FieldsWriter writes what is known of a row */
-
 /** A family of the format. Buffered until all of its metrics are written, because the length comes first. */
 class Message {
   /** @type {Buffer[]} */
   #pieces = [];
-  #writer = new ProtobufWriter(FIRST_BYTES);
+  writer = new ProtobufWriter(FIRST_BYTES);
 
   /**
    * @param {string} name
@@ -63,40 +62,22 @@ class Message {
     this.type = type;
   }
 
-  /**
-   * @param {number} row
-   * @param {FieldsWriter} writeLabels
-   * @param {number} field of the value
-   * @param {FieldsWriter} writeValue
-   */
-  add(row, writeLabels, field, writeValue) {
-    const writer = this.#writer;
-    const start = writer.begin(4);
-    writeLabels(writer, row);
-    const valueStart = writer.begin(field);
-    writeValue(writer, row);
-    writer.end(valueStart);
-    writer.end(start);
-  }
-
   /** @returns {boolean} whether there was enough for a piece */
   cut() {
-    if (this.#writer.length < PIECE_BYTES) return false;
-    this.#pieces.push(this.#writer.take());
+    if (this.writer.length < PIECE_BYTES) return false;
+    this.#pieces.push(this.writer.take());
     return true;
   }
 
-  /** @returns {Buffer[]} the length of the message, and the message; nothing without metrics */
+  /** @returns {Buffer[]} the length of the message, and the message */
   get parts() {
-    const metrics = [...this.#pieces, this.#writer.bytes];
-    const bytes = metrics.reduce((sum, piece) => sum + piece.length, 0);
-    if (bytes === 0) return [];
+    const metrics = [...this.#pieces, this.writer.bytes];
     const head = new ProtobufWriter(FIRST_BYTES);
     head.text(1, this.name);
     head.text(2, this.help);
     head.integer(3, this.type);
     const length = new ProtobufWriter(FIRST_BYTES);
-    length.varint(head.length + bytes);
+    length.varint(metrics.reduce((sum, piece) => sum + piece.length, head.length));
     return [length.bytes, head.bytes, ...metrics];
   }
 }
@@ -106,73 +87,74 @@ class Message {
  * @returns {Generator<Buffer, void>}
  */
 function* writeFamily(family) {
-  const { messages, write } = rowWriter(family);
+  /** @type {Map<string, Message>} by name: samples of custom metric objects may have names of their own */
+  const messages = new Map();
+  const write = rowWriter(family, messages);
   // A row of a native histogram takes 5 µs and more, so that a piece would take longer than a slice.
   const isSlow = takesLong(family) || family.bucketsAt !== undefined;
-  for (const row of family.rows()) if (write(row).cut() || isSlow) yield NOTHING;
-  for (const { parts } of messages) yield* parts;
+  for (const row of family.rows()) if (write(row) || isSlow) yield NOTHING;
+  for (const { parts } of messages.values()) yield* parts;
 }
 
 /**
  * @param {Family} family
- * @returns {{messages: Iterable<Message>, write: (row: number) => Message}} `write` returns one of those to
- *   which it has written
+ * @param {Map<string, Message>} messages to which rows are written
+ * @returns {(row: number) => boolean} whether there was enough for a piece
  */
-function rowWriter(family) {
-  const { isCumulative, isComputed } = kindOf(family.layout);
-  if (!isCumulative && !isComputed) return sampleWriter(family);
-  const message = new Message(String(family.name), family, isCumulative ? HISTOGRAM : SUMMARY);
+function rowWriter(family, messages) {
+  const { shape, values } = valuesOfRows(family);
+  const familyName = String(family.name);
   // A row's buckets get `le`, and its quantiles `quantile`, from the reader: a default label of that name
   // would be there twice.
-  const writeLabels = labelWriter(family, true);
-  const writeValue = isCumulative ? histogramWriter(family) : summaryWriter(family);
-  const field = isCumulative ? 7 : 4;
-  const write = (/** @type {number} */ row) => {
-    message.add(row, writeLabels, field, writeValue);
-    return message;
+  const isMarked = kindOf(family.layout).marker !== undefined;
+  return row => {
+    const name = family.sampleName?.(row) || familyName;
+    let isCut = false;
+    for (const { suffix, writeValue } of values) {
+      let message = messages.get(name + suffix);
+      if (message === undefined) {
+        message = new Message(name + suffix, family, shape.type);
+        messages.set(message.name, message);
+      }
+      const { writer } = message;
+      const start = writer.begin(4);
+      for (const [label, text] of family.labels(row, isMarked)) writeLabel(writer, label, text);
+      const valueStart = writer.begin(shape.field);
+      writeValue(writer, row);
+      writer.end(valueStart);
+      writer.end(start);
+      isCut = message.cut() || isCut;
+    }
+    return isCut;
   };
-  return { messages: [message], write };
 }
 
 /**
- * Rows of numbers: a message for each name, as samples of custom metric objects may have names of their own.
- *
  * @param {Family} family
- * @returns {ReturnType<typeof rowWriter>}
+ * @returns {{shape: Shape, values: {suffix: string, writeValue: ValueWriter}[]}}
  */
-function sampleWriter(family) {
-  const { type, field, startField } = SHAPES.get(family.type) ?? UNTYPED;
-  const writeLabels = labelWriter(family, false);
-  /** @type {Map<string, Message>} */
-  const messages = new Map();
-  /** @type {Message} */
-  let last;
-  const read = sampleReader(family, AS_THEY_ARE, {
-    nameOf: name => {
-      let message = messages.get(name);
-      if (message === undefined) messages.set(name, (message = new Message(name, family, type)));
-      return message;
+function valuesOfRows(family) {
+  const { isCumulative, isComputed } = kindOf(family.layout);
+  if (isCumulative)
+    return { shape: HISTOGRAM, values: [{ suffix: '', writeValue: histogramWriter(family) }] };
+  if (isComputed) return { shape: SUMMARY, values: [{ suffix: '', writeValue: summaryWriter(family) }] };
+  const shape = SHAPES.get(family.type) ?? UNTYPED;
+  const valuesOf = valueReader(family);
+  const values = samplesOf(family.layout).map(({ suffix, column }, i) => ({
+    suffix,
+    writeValue: (/** @type {ProtobufWriter} */ writer, /** @type {number} */ row) => {
+      writer.double(1, valuesOf(row)[i]);
+      if (shape.startField === undefined) return;
+      writeExemplar(writer, 2, column === undefined ? undefined : family.exemplarAt?.(row, column));
+      writeTime(writer, shape.startField, family.starts?.startAt(row));
     },
-    onSample: (message, row, value, exemplar) => {
-      last = message;
-      message.add(row, writeLabels, field, writer => {
-        writer.double(1, value);
-        if (startField === undefined) return;
-        writeExemplar(writer, 2, exemplar);
-        writeTime(writer, startField, family.starts?.startAt(row));
-      });
-    },
-  });
-  const write = (/** @type {number} */ row) => {
-    read(row);
-    return last;
-  };
-  return { messages: { [Symbol.iterator]: () => messages.values() }, write };
+  }));
+  return { shape, values };
 }
 
 /**
  * @param {Family} family
- * @returns {FieldsWriter}
+ * @returns {ValueWriter}
  */
 function summaryWriter(family) {
   const valuesOf = valueReader(family);
@@ -194,7 +176,7 @@ function summaryWriter(family) {
 
 /**
  * @param {Family} family
- * @returns {FieldsWriter}
+ * @returns {ValueWriter}
  */
 function histogramWriter(family) {
   const valuesOf = valueReader(family);
@@ -216,19 +198,6 @@ function histogramWriter(family) {
     if (buckets === undefined) return;
     writeNative(writer, buckets);
     for (const each of family.nativeExemplarsAt?.(row) ?? []) writeExemplar(writer, 16, each);
-  };
-}
-
-/**
- * @param {Family} family
- * @returns {(row: number) => number[]} the values of a row's samples, valid until the next call
- */
-function valueReader(family) {
-  const { read } = kindOf(family.layout);
-  const values = samplesOf(family.layout).map(() => 0.5);
-  return row => {
-    read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? []);
-    return values;
   };
 }
 
@@ -297,29 +266,6 @@ function writeTime(writer, field, seconds = 0) {
   const start = writer.begin(field);
   writer.integer(1, Math.floor(milliseconds / 1000));
   writer.integer(2, (milliseconds % 1000) * 1e6);
-  writer.end(start);
-}
-
-/**
- * @param {Family} family
- * @param {boolean} marked see Family.labels
- * @returns {FieldsWriter}
- */
-function labelWriter(family, marked) {
-  return (writer, row) => {
-    for (const [name, value] of family.labels(row, marked)) writeLabel(writer, name, value);
-  };
-}
-
-/**
- * @param {ProtobufWriter} writer
- * @param {string} name
- * @param {string} value
- */
-function writeLabel(writer, name, value) {
-  const start = writer.begin(1);
-  writer.text(1, name);
-  writer.text(2, value);
   writer.end(start);
 }
 

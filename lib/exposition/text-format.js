@@ -123,50 +123,34 @@ function nameOf(family) {
 
 /**
  * @param {Family} family
- * @param {Traits} traits
- * @returns {(row: number) => string} writes the samples of a row, a line feed before each
+ * @returns {(row: number) => number[]} the values of a row's samples, valid until the next call
  */
-function rowWriter(family, { hasExemplars, sampleName }) {
-  const exemplarText = hasExemplars && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
-  const name = nameOf(family);
-  if (family.sampleName !== undefined) return namedWriter(family, name, sampleName, exemplarText);
-  return layoutWriter(family, sampleName(name, family.type), exemplarText);
-}
-
-/** @typedef {(row: number, column: number) => string} ExemplarText */
-
-/**
- * @param {Family} family
- * @param {string} familyName
- * @param {Traits['sampleName']} sampleName
- * @param {ExemplarText | undefined} exemplarText
- * @returns {(row: number) => string}
- */
-function namedWriter(family, familyName, sampleName, exemplarText) {
+function valueReader(family) {
+  const { read } = kindOf(family.layout);
+  const values = samplesOf(family.layout).map(() => 0.5);
   return row => {
-    const name = sampleName(family.sampleName?.(row) || familyName, family.type);
-    const labels = family.labelText(row, false);
-    const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
-    const exemplar = exemplarText === undefined ? '' : exemplarText(row, 0);
-    return `\n${name}${labels === '' ? '' : `{${labels}}`} ${value}${exemplar}`;
+    read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? NOTHING);
+    return values;
   };
 }
 
 /**
  * @param {Family} family
- * @param {string} name
- * @param {ExemplarText | undefined} exemplarText
- * @returns {(row: number) => string}
+ * @param {Traits} traits
+ * @returns {(row: number) => string} writes the samples of a row, a line feed before each
  */
-function layoutWriter(family, name, exemplarText) {
-  const { marker, read } = kindOf(family.layout);
+function rowWriter(family, { hasExemplars, sampleName }) {
+  const exemplarText = hasExemplars && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
   const samples = samplesOf(family.layout);
   const markedCount = samples.findIndex(({ mark }) => mark === undefined);
-  const ends = endsOf(samples, marker);
-  const start = `\n${name}`;
-  const values = samples.map(() => 0.5);
+  const ends = endsOf(samples, kindOf(family.layout).marker);
+  const familyName = nameOf(family);
+  let start = `\n${sampleName(familyName, family.type)}`;
+  const valuesOf = valueReader(family);
   return row => {
-    read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? NOTHING);
+    const values = valuesOf(row);
+    if (family.sampleName !== undefined)
+      start = `\n${sampleName(family.sampleName(row) || familyName, family.type)}`;
     let text = '';
     let close = '';
     if (markedCount > 0) {
@@ -209,7 +193,7 @@ function endsOf(samples, marker) {
 
 /**
  * @param {Family} family
- * @returns {ExemplarText}
+ * @returns {(row: number, column: number) => string}
  */
 function exemplarWriter(family) {
   const exemplarAt = /** @type {NonNullable<Family['exemplarAt']>} */ (family.exemplarAt);
@@ -229,4 +213,5 @@ module.exports = {
   PIECE_CHARACTERS,
   textFormat,
   takesLong,
+  valueReader,
 };

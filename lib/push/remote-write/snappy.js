@@ -5,8 +5,11 @@
 // https://github.com/google/snappy/blob/main/format_description.txt
 
 const { compress } = require('snappyjs');
+const { ProtobufWriter } = require('../../exposition/protobuf-writer');
 
 const PIECE_BYTES = 65536;
+
+const prefixWriter = new ProtobufWriter(16);
 
 /**
  * @param {Uint8Array[]} parts
@@ -27,11 +30,8 @@ function* compressSteps(parts) {
 
 /** @param {number} length */
 function lengthPrefix(length) {
-  const bytes = [];
-  for (let rest = length; ; rest = rest >>> 7) {
-    if (rest < 128) return Buffer.from([...bytes, rest]);
-    bytes.push((rest & 127) | 128);
-  }
+  prefixWriter.varint(length);
+  return prefixWriter.take();
 }
 
 module.exports = { compressSteps };

@@ -7,7 +7,7 @@
 const { labelsOfSeries } = require('./label-rows');
 const { ProtobufWriter } = require('../../exposition/protobuf-writer');
 const { countOf } = require('../../series/merged-buckets');
-const { writeSide } = require('../../exposition/native-buckets-message');
+const { writeLabel, writeSide } = require('../../exposition/protobuf-messages');
 const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */
@@ -43,9 +43,6 @@ const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
 
 /** The NaN that stands for the end of a series, little endian. JavaScript may not keep its bits. */
 const STALE = Buffer.from('020000000000f07f', 'hex');
-
-/** Usual size of an encoded label. */
-const LABEL_BYTES = 64;
 
 /** More than one of 160 buckets has, mostly. */
 const HISTOGRAM_BYTES = 1024;
@@ -290,12 +287,8 @@ function endedHistogram() {
  * @returns {Buffer} as version 1.0 has it
  */
 function encodedLabel({ name, value }) {
-  const writer = new ProtobufWriter(LABEL_BYTES);
-  const start = writer.begin(1);
-  writer.text(1, name);
-  writer.text(2, value);
-  writer.end(start);
-  return Buffer.from(writer.bytes);
+  writeLabel(fieldsWriter, name, value);
+  return fieldsWriter.take();
 }
 
 /**

@@ -3,10 +3,9 @@
 // Reads the samples of a push, and remembers which series the receiver has: one that is no longer there ends
 // with a stale marker, so queries do not show its last value for five more minutes.
 
-const { takesLong } = require('../../exposition/text-format');
-const { sampleReader } = require('../../exposition/family-samples');
+const { takesLong, valueReader } = require('../../exposition/text-format');
 const { isValidMetricName } = require('../../registry/names');
-const { kindOf, widthOf } = require('../../series/layouts');
+const { kindOf, samplesOf, widthOf } = require('../../series/layouts');
 const { encodedHistogram } = require('./write-request');
 const { LabelRows, labelOf } = require('./label-rows');
 const { debug } = require('../../options/debug-log');
@@ -27,6 +26,7 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('../../exposition/text-format').Family} Family */
 /** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('../../exposition/formats').Format} Format */
+/** @typedef {import('../../exposition/label-text').LabelPair} LabelPair */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./label-rows').SampleName} SampleName */
 /** @typedef {import('./write-request').Metadata} Metadata */
@@ -166,27 +166,41 @@ class WrittenSeries {
    * @param {AddSample} add
    * @returns {(row: number) => void}
    */
-  #sampleReader(family, format, add) {
-    const { isComputed = false } = kindOf(family.layout);
-    // The samples of a row have their labels in common, but for a default label called `le`.
-    /** @type {Row | undefined} */
-    let row;
-    let rowNumber = -1;
-    let isMarked = false;
-    let start = 0;
-    return sampleReader(family, format, {
-      nameOf: (name, marker) => this.#nameOf(name, marker),
-      onSample: (name, familyRow, value, exemplar) => {
-        if (familyRow !== rowNumber || name.isMarked !== isMarked) {
-          rowNumber = familyRow;
+  #sampleReader(family, { sampleName }, add) {
+    const { type } = family;
+    const { isComputed = false, marker = '' } = kindOf(family.layout);
+    const familyName = String(family.name);
+    const samples = samplesOf(family.layout);
+    const valuesOf = valueReader(family);
+    /** @type {SampleName[]} by sample */
+    const names = [];
+    const nameOf = (/** @type {number} */ i) => {
+      const { suffix, mark } = samples[i];
+      const pair = mark === undefined ? undefined : /** @type {LabelPair} */ ([marker, String(mark)]);
+      return this.#nameOf(sampleName(familyName, type) + suffix, pair);
+    };
+    return familyRow => {
+      const values = valuesOf(familyRow);
+      const own = family.sampleName?.(familyRow);
+      // The samples of a row have their labels in common, but for a default label called `le`.
+      /** @type {Row | undefined} */
+      let row;
+      /** @type {boolean | undefined} */
+      let isMarked;
+      let start = 0;
+      for (let i = 0; i < samples.length; i++) {
+        const name = own ? this.#nameOf(sampleName(own, type), undefined) : (names[i] ??= nameOf(i));
+        if (name.isMarked !== isMarked) {
           isMarked = name.isMarked;
           row = name.isValid ? this.#rows.rowOf(family, familyRow, isMarked) : undefined;
           // Quantiles do not count from zero.
           start = isMarked && isComputed ? 0 : startOf(family, familyRow);
         }
-        add(row, name, value, start, exemplar ? [exemplar] : undefined);
-      },
-    });
+        const { column } = samples[i];
+        const exemplar = column === undefined ? undefined : family.exemplarAt?.(familyRow, column);
+        add(row, name, values[i], start, exemplar ? [exemplar] : undefined);
+      }
+    };
   }
 
   /**
@@ -240,7 +254,7 @@ class WrittenSeries {
 
   /**
    * @param {string} name of the metric
-   * @param {import('../../exposition/label-text').LabelPair | undefined} marker
+   * @param {LabelPair | undefined} marker
    * @param {boolean} [isNative]
    * @returns {SampleName}
    */

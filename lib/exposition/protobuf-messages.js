@@ -1,10 +1,22 @@
 'use strict';
 
-// Sparse buckets as the protobuf page and remote write have them.
+// What the protobuf page and remote write have in common: a label, and sparse buckets.
 
 const { MOST_FILLED } = require('../series/native-json');
 
 /** @typedef {import('./protobuf-writer').ProtobufWriter} ProtobufWriter */
+
+/**
+ * @param {ProtobufWriter} writer
+ * @param {string} name
+ * @param {string} value
+ */
+function writeLabel(writer, name, value) {
+  const start = writer.begin(1);
+  writer.text(1, name);
+  writer.text(2, value);
+  writer.end(start);
+}
 
 /**
  * Populated buckets as spans of indices, and the differences of their counts.
@@ -40,4 +52,4 @@ function writeSide(writer, field, { indices, counts }) {
   writer.end(start);
 }
 
-module.exports = { writeSide };
+module.exports = { writeLabel, writeSide };
