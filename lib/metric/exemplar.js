@@ -174,7 +174,6 @@ class Exemplars {
     if (this.#rows[row] === undefined) return;
     this.#rows[row] = undefined;
     this.version++;
-    for (const follower of this.#table?.followers ?? []) follower.exemplarsDropped?.(row);
   }
 
   /** @param {number} row */

@@ -42,7 +42,7 @@ NO_FORMS.numberOf({});
  * @property {boolean} keepsRows whether a label set that comes back after its removal gets a new row, because
  *   other threads may not have read the numbers of the old one yet
  * @property {(row: number) => void} [rowStarted] called last for each row that starts (again) from zero
- * @property {(row: number) => void} [rowReset] called after a row was set to zero
+ * @property {(row: number) => void} [rowReset] called after a row was set to zero, and loses its exemplars
  * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed by the
  *   program, or has expired. Its numbers stay until it starts again
  * @property {() => void} [cleared] called after all rows were removed
@@ -52,7 +52,6 @@ NO_FORMS.numberOf({});
  * @property {(kind: number, number: number) => void} [bucketsPlaced] called when NativeBuckets has a new page
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
  *   [exemplarPut] called for at least one exemplar a second of each number that gets exemplars
- * @property {(row: number) => void} [exemplarsDropped] called after a row has lost its exemplars
  */
 
 /** @type {readonly TableFollower[]} */

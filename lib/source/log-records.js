@@ -17,7 +17,7 @@ module.exports = /** @type {const} */ ({
   CLEAR: 7, // metric
   RESET: 8, // metric, row, second in which it began to count from zero again
   DIGEST: 9, // metric, row, slice, number of its block, offset and lengths of its place, in float64
-  EXEMPLAR: 10, // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
+  EXEMPLAR: 10, // metric, row, column; labels, value and timestamp as text
   READ: 11, // metric; what get() of a custom metric object has returned, as text
   // The following ones have memory.
   PAGE: 12, // of the table

@@ -99,6 +99,7 @@ class MirrorMetric {
       }
       case RECORD.RESET:
         this.#setStart(row, record.integer(2));
+        this.#view.exemplars?.drop(row);
         break;
       case RECORD.VALUE:
         table.labelSets?.dictionaries[record.integer(1)].values.push(record.text);
@@ -123,8 +124,7 @@ class MirrorMetric {
         break;
       }
       case RECORD.EXEMPLAR:
-        if (record.text === '') this.#view.exemplars?.drop(row);
-        else this.#setExemplar(row, record.integer(2), JSON.parse(record.text));
+        this.#setExemplar(row, record.integer(2), JSON.parse(record.text));
     }
   }
 

@@ -90,17 +90,13 @@ class ThreadMirror {
    */
   *read() {
     const end = this.#log.published;
-    while (this.#log.skipped < end && this.#readSome()) yield;
-  }
-
-  /** @returns {boolean} whether there may be more records */
-  #readSome() {
-    let mayHaveMore = false;
-    this.#guard(() => {
-      for (let i = 0; i < RECORDS_PER_STEP; i++) if (!this.#readRecord()) return;
-      mayHaveMore = true;
-    });
-    return mayHaveMore;
+    try {
+      for (let i = 1; !this.#isBroken && this.#log.skipped < end && this.#readRecord(); i++)
+        if (i % RECORDS_PER_STEP === 0) yield;
+    } catch (error) {
+      this.#isBroken = true;
+      debug('what a thread has published cannot be read: %O', error);
+    }
   }
 
   /** @returns {boolean} false if there is none that can be read yet */
@@ -124,18 +120,7 @@ class ThreadMirror {
     const memories = this.#memories;
     // The thread has already sent the next memory, and sends an earlier one again if it is needed.
     while (memories.length > 0 && memories[0][0] < number) memories.shift();
-    return memories[0]?.[1];
-  }
-
-  /** @param {() => void} apply */
-  #guard(apply) {
-    if (this.#isBroken) return;
-    try {
-      apply();
-    } catch (error) {
-      this.#isBroken = true;
-      debug('what a thread has published cannot be read: %O', error);
-    }
+    return memories[0]?.[0] === number ? memories[0][1] : undefined;
   }
 
   /**

@@ -145,11 +145,6 @@ class TablePublisher {
   }
 
   /** @param {number} row */
-  exemplarsDropped(row) {
-    this.#guard(() => this.#log.append(RECORD.EXEMPLAR, [this.number, row]));
-  }
-
-  /** @param {number} row */
   rowReset(row) {
     this.#guard(() => this.#log.append(RECORD.RESET, [this.number, row, this.table.startAt(row)]));
     this.#guard(this.#thread.shorten);

@@ -24,7 +24,6 @@ const THREAD_CREATED = 'worker_threads';
 class ThreadHub {
   #primary;
   #isMember;
-  #scope;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
@@ -60,13 +59,13 @@ class ThreadHub {
     // starts.
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
-    this.#scope = scopeOf();
-    this.#inbox = listen(inboxOf(this.#scope), message => this.#receive(message));
+    const scope = scopeOf();
+    this.#inbox = listen(inboxOf(scope), message => this.#receive(message));
     this.#checkRuntime();
     replaceCurrent(worker, this);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
-    const hello = new worker.BroadcastChannel(helloOf(this.#scope));
+    const hello = new worker.BroadcastChannel(helloOf(scope));
     hello.postMessage('hello');
     hello.close();
   }

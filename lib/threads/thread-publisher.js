@@ -251,7 +251,7 @@ class ThreadPublisher {
     registry.metrics.set(metric, published);
     const common = { defaults: JSON.parse(String(registry.defaults)), replaces };
     if (view === undefined) {
-      this.#append(RECORD.DEFINE, [number], JSON.stringify({ ...common, name: nameOf(metric) }));
+      this.log?.append(RECORD.DEFINE, [number], JSON.stringify({ ...common, name: nameOf(metric) }));
       this.#publishCustom(published);
       this.#announceHook(published);
       return;
@@ -267,7 +267,7 @@ class ThreadPublisher {
       maxBuckets: String(view.buckets?.maxBuckets),
       layout: { kind: layout.kind, marks: layout.marks.map(String) },
     };
-    this.#append(RECORD.DEFINE, [number], JSON.stringify(definition));
+    this.log?.append(RECORD.DEFINE, [number], JSON.stringify(definition));
     published.table = new TablePublisher(view, number, this, () => this.#drop(published, true));
     published.table.open();
     void this.#publishChangesSoon();
@@ -322,17 +322,8 @@ class ThreadPublisher {
     table?.close();
     registry.metrics.delete(metric);
     if (again) this.#publish(metric, registry, number);
-    this.#append(RECORD.DROP, [number]);
+    this.log?.append(RECORD.DROP, [number]);
     if (hasHook) this.#link.send({ unhook: number });
-  }
-
-  /**
-   * @param {number} kind
-   * @param {readonly number[]} integers
-   * @param {string} [text]
-   */
-  #append(kind, integers, text) {
-    this.log?.append(kind, integers, text);
   }
 
   /**
@@ -395,7 +386,7 @@ class ThreadPublisher {
   #publishCustom(published) {
     const json = this.#customMetrics.jsonOf(published.metric);
     if (json !== undefined && json !== published.json)
-      this.#append(RECORD.READ, [published.number], (published.json = json));
+      this.log?.append(RECORD.READ, [published.number], (published.json = json));
   }
 }
 

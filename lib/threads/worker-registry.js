@@ -41,7 +41,6 @@ const PUSH_IN_MAIN_THREAD =
  * @property {boolean} hasWarned whether options that differ were reported
  * @property {WeakSet<object>} users
  * @property {number} count of these
- * @property {Set<Promise<unknown>>} scrapes under way
  */
 
 /**
@@ -82,8 +81,7 @@ class WorkerRegistry extends Registry {
     if (effective.maxIdleSeconds !== undefined) this.setMaxIdleSeconds(effective.maxIdleSeconds);
     joinCopies(/** @type {any} */ (Registry));
     const threads = (ownProcessState().threads ??= {
-      ...{ options: effective, hasWarned: false },
-      ...{ users: new WeakSet(), count: 0, scrapes: new Set() },
+      ...{ options: effective, hasWarned: false, users: new WeakSet(), count: 0 },
     });
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
@@ -121,15 +119,8 @@ class WorkerRegistry extends Registry {
    */
   async workerMetricsBytes(/** @type {any} */ options) {
     const { format, timeout } = pageRequest(options, this, 'workerMetricsBytes()');
-    const threads = processState().threads;
-    if (threads === undefined) return pageOrNothing(undefined);
-    const page = pageOf(threads, format, timeout);
-    threads.scrapes.add(page);
-    try {
-      return pageOrNothing(await page);
-    } finally {
-      threads.scrapes.delete(page);
-    }
+    const { threads } = processState();
+    return pageOrNothing(threads && (await pageOf(threads, format, timeout)));
   }
 
   /**
@@ -231,7 +222,7 @@ async function release(registry, timeout) {
   const { publisher, hub, primary } = threads;
   publisher?.close();
   if (primary === undefined) return;
-  await settledWithin(Promise.all([Promise.allSettled([...threads.scrapes]), primary.drained()]), timeout);
+  await settledWithin(primary.drained(), timeout);
   hub?.close();
   await primary.close();
 }
