@@ -3,11 +3,11 @@
 // Presents a metric of this process as input of the text format: its table, and each row's labels as text,
 // with the registry's default labels that the row does not have.
 
+const { CapturedTable } = require('../series/captured-table');
 const { kindOf } = require('../series/layouts');
 const { labelPair, labelsText, joinLabels } = require('./label-text');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
-/** @typedef {import('../series/captured-table').CapturedTable} CapturedTable */
 /** @typedef {import('./text-format').Layout} Layout */
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./label-text').LabelPair} LabelPair */
@@ -60,12 +60,13 @@ function capturedFamily(view, defaultLabels) {
   const buckets = view.buckets?.captured();
   const bucketsAt = buckets && buckets.read.bind(buckets);
   const end = buckets && (() => (buckets.isOver = true));
-  return familyOf(view, view.table.captured(), { quantileValues, exemplarAt, bucketsAt, end }, defaultLabels);
+  const table = new CapturedTable(view.table);
+  return familyOf(view, table, { quantileValues, exemplarAt, bucketsAt, end }, defaultLabels);
 }
 
 /**
  * @param {MetricView} view
- * @param {SeriesTable | CapturedTable} table
+ * @param {SeriesTable} table
  * @param {Pick<Family, 'quantileValues' | 'exemplarAt' | 'bucketsAt' | 'end'>} readers
  * @param {Record<string, unknown>} defaultLabels
  * @returns {Family}
@@ -114,7 +115,7 @@ function nativeExemplarsOf(exemplarAt, width, end) {
 const NO_LABELS = { pairs: () => [], text: () => '' };
 
 /**
- * @param {SeriesTable | CapturedTable} table
+ * @param {SeriesTable} table
  * @param {Layout} layout
  * @param {Record<string, unknown>} defaultLabels
  * @param {string | undefined} except a default label to leave out

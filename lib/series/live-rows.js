@@ -73,9 +73,13 @@ class LiveRows {
     for (let i = 0; i < this.length; i++) if (this.order[i] !== NOT_LIVE) yield this.order[i];
   }
 
-  /** @returns {Int32Array} the same rows as an array, in a tenth of the time for 100,000 rows */
+  /** @returns {Int32Array} the same rows. This loop takes 0.1 ms for 100,000 rows, filter() 1 ms */
   rows() {
-    return liveRows(this.order, this.length, this.count);
+    const { order, length } = this;
+    const rows = new Int32Array(this.count);
+    let next = 0;
+    for (let i = 0; i < length; i++) if (order[i] !== NOT_LIVE) rows[next++] = order[i];
+    return rows;
   }
 
   /** Closes the gaps that removed rows have left, or grows if there are few gaps. */
@@ -95,17 +99,4 @@ class LiveRows {
   }
 }
 
-/**
- * @param {Int32Array} order see LiveRows
- * @param {number} length how much of it is in use
- * @param {number} count how many rows are live
- * @returns {Int32Array} the live rows. A loop takes 0.1 ms for 100,000 rows, filter() 1 ms
- */
-function liveRows(order, length, count) {
-  const rows = new Int32Array(count);
-  let next = 0;
-  for (let i = 0; i < length; i++) if (order[i] !== NOT_LIVE) rows[next++] = order[i];
-  return rows;
-}
-
-module.exports = { LiveRows, liveRows };
+module.exports = { LiveRows };

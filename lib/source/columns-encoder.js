@@ -5,7 +5,6 @@
 const { ByteWriter } = require('./byte-buffers');
 const { checksumOf, NO_CHECKSUM } = require('./checksum');
 const { writeFailures } = require('./failure-counts');
-const { liveRows } = require('../series/live-rows');
 const {
   MAGIC,
   END_MARK,
@@ -39,7 +38,7 @@ const NO_BLOCKS = Object.freeze([]);
 
 /**
  * @typedef {Pick<import('../series/series-table').SeriesTable,
- *   'rowCount' | 'liveCount' | 'order' | 'orderLength' | 'pages' | 'width'>} TableNumbers
+ *   'rowCount' | 'liveCount' | 'live' | 'pages' | 'width'>} TableNumbers
  */
 
 /**
@@ -154,10 +153,10 @@ function endedNumber(ended) {
  * @param {ByteWriter} columns
  * @param {TableNumbers} numbers
  */
-function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength, pages, width }) {
+function writeColumns(writer, columns, { rowCount, liveCount, live, pages, width }) {
   writer.uint32(rowCount);
   writer.uint32(liveCount);
-  writer.uint32(order === undefined ? 1 : 0);
+  writer.uint32(live === undefined ? 1 : 0);
   let left = rowCount * width * 8;
   writePart(writer, columns, left);
   for (const page of pages) {
@@ -165,9 +164,9 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
     columns.append(page, bytes);
     left -= bytes;
   }
-  if (order !== undefined) {
+  if (live !== undefined) {
     writePart(writer, columns, liveCount * 4);
-    columns.append(liveRows(order, orderLength, liveCount));
+    columns.append(live.rows());
   }
 }
 

@@ -147,8 +147,8 @@ class RetiredTotals {
    * @returns {MetricView}
    */
   #viewOf(page) {
-    const { rowCount, liveCount, order, orderLength, width } = this.table;
-    const numbers = { rowCount, liveCount, order, orderLength, width, pages: [page] };
+    const { rowCount, liveCount, live, width } = this.table;
+    const numbers = { rowCount, liveCount, live, width, pages: [page] };
     return { ...this.view, numbers, digestOf: undefined, buckets: undefined };
   }
 

@@ -3,6 +3,7 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
+const { CapturedTable } = require('../../lib/series/captured-table');
 const { SeriesTable } = require('../../lib/series/series-table');
 const { SeriesHandle } = require('../../lib/series/series-handle');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
@@ -333,17 +334,17 @@ test('a row starts, each time from zero, not after its first use, nor before sta
     const record = metric.inc?.bind(metric) ?? (labels => metric.observe(labels, 1));
     const { table } = viewOf(metric);
     const starts = () => Array.from(table.liveRows(), row => [table.labelsOf(row).a, table.startAt(row)]);
-    table.captured();
+    new CapturedTable(table);
     record({ a: 'x' });
     t.mock.timers.tick(1000);
     record({ a: 'y' });
     // Most tables need no more than this.
     assert.strictEqual(table.starts, 5000);
-    table.captured();
+    new CapturedTable(table);
     record({ a: 'z' });
     record({ a: 'x' });
     assert.deepStrictEqual(starts(), Object.entries({ x: 5000, y: 5000, z: 5001 }), metric.type);
-    const captured = table.captured();
+    const captured = new CapturedTable(table);
     t.mock.timers.tick(1000);
     metric.remove('y');
     record({ a: 'y' });
@@ -379,7 +380,7 @@ test('a row that comes back starts after the second in which it was last read, u
     fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), steps => {
       const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [] });
       const { table } = viewOf(counter);
-      table.captured();
+      new CapturedTable(table);
       let read = 0;
       /** @type {Map<number, number>} in which second each label set was read the last time */
       const lastRead = new Map();
@@ -392,7 +393,7 @@ test('a row that comes back starts after the second in which it was last read, u
         if (what === 'tick') t.mock.timers.tick(700);
         if (what === 'read') {
           read = now;
-          for (const row of table.captured().liveRows()) lastRead.set(table.labelsOf(row).a, now);
+          for (const row of new CapturedTable(table).liveRows()) lastRead.set(table.labelsOf(row).a, now);
         }
         if (what !== 'inc') continue;
         counter.inc({ a });
@@ -418,12 +419,12 @@ test('a metric without labels has one second and no list, also after resets; a g
   for (const metric of metrics) {
     const { table } = viewOf(metric);
     t.mock.timers.tick(1000);
-    table.captured();
+    new CapturedTable(table);
     metric.reset();
     if (metric.type === 'histogram') metric.observe(1);
     assert.strictEqual(table.starts, Math.floor(Date.now() / 1000), metric.type);
     t.mock.timers.tick(1000);
-    table.captured();
+    new CapturedTable(table);
     metric.remove();
     t.mock.timers.tick(1000);
     if (metric.inc) metric.inc();

@@ -269,8 +269,8 @@ describe('rows that have ended', () => {
     restored.restoreRetired(store.encodeRetired());
     let followed = 0;
     const { SeriesTable } = require('../../lib/series/series-table');
-    const { get } = Object.getOwnPropertyDescriptor(SeriesTable.prototype, 'order');
-    Object.defineProperty(SeriesTable.prototype, 'order', {
+    const { get } = Object.getOwnPropertyDescriptor(SeriesTable.prototype, 'labelNames');
+    Object.defineProperty(SeriesTable.prototype, 'labelNames', {
       configurable: true,
       get() {
         followed += this.followers.length;
@@ -278,7 +278,7 @@ describe('rows that have ended', () => {
       },
     });
     for (let i = 0; i < 3; i++) restored.encodeRetired();
-    Object.defineProperty(SeriesTable.prototype, 'order', { configurable: true, get });
+    Object.defineProperty(SeriesTable.prototype, 'labelNames', { configurable: true, get });
     assert.strictEqual(followed, 0);
   });
 

@@ -598,7 +598,7 @@ test('columns with a row in their order that does not exist are refused', () => 
     const { table } = viewOf(counter);
     const store = new ClusterStore();
     scrape({ source }, store, WORKER);
-    table.order[table.orderLength - 1] = row;
+    table.live.order[table.live.length - 1] = row;
     assert.throws(() => scrape({ source }, store, WORKER), { code: 'numbers' });
     assert.strictEqual(samplesOf(textOf(store)).size, 2);
   }
