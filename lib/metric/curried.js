@@ -1,13 +1,13 @@
 'use strict';
 
 // The object that curry() of the four types returns: some labels are bound, and its methods take the others.
-// Its recording methods are those of a child (children.js) for which each call selects a series. The ids of
-// the bound values are kept, so only the other labels are looked up.
+// Its recording methods are those of children (children.js), which are cached by the values of the other
+// labels: a recording looks up neither the bound labels nor the series.
 
 const { plainLabels } = require('../series/label-index');
-const { LabelDictionary, MISSING } = require('../series/label-dictionary');
+const { isNotPrimitive } = require('../series/label-dictionary');
 const { SeriesHandle } = require('../series/series-handle');
-const { stateOf, tableOf, locate, isObject, STATE } = require('./metric');
+const { stateOf, tableOf, isObject, STATE } = require('./metric');
 const { isRecordForm } = require('./exemplar');
 const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames, checkLabelSet } = require('./label-sets');
 
@@ -19,65 +19,23 @@ const RECORDING = ['inc', 'dec', 'set', 'observe'];
 /** These methods of metrics use nothing but recording methods, the state and `labelNames`. */
 const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 
-/** Maximum number of values of a label that get their own child in each curried metric. */
-const MOST_METHODS = 255;
+/** Maximum number of label sets for each recording method. */
+const MOST_CACHED = 1024;
 
-/** The dictionary of a label that the program has added to `labelNames`, and has not used yet. */
-const NO_VALUES = new LabelDictionary();
-
-/** Takes the place of a child's handle, but is bound again for each call. */
-class SelectedSeries {
-  /** @type {import('../series/label-index').PartOfTuple | undefined} undefined while a bound value is new */
-  #part = undefined;
-
+/** The labels that are bound. */
+class BoundLabels {
   /**
    * @param {Metric} metric
-   * @param {Labels} bound
+   * @param {Labels} labels
    */
-  constructor(metric, bound) {
+  constructor(metric, labels) {
     this.metric = metric;
-    this.table = tableOf(metric);
-    this.bound = bound;
-    /** The labels of the call. */
-    this.given = NO_LABELS;
-    this.row = 0;
-    /** @type {Float64Array} */
-    this.page = new Float64Array(0);
-    this.offset = 0;
-    /** No table has it. */
-    this.generation = -1;
+    this.labels = labels;
   }
 
   /** The names that are not bound. The program may add some. */
-  get labelNames() {
-    return this.metric.labelNames.filter(name => !Object.hasOwn(this.bound, name));
-  }
-
-  /** Finds the row of the labels of the call, or creates it. */
-  bind() {
-    const { table } = this;
-    let row = this.#find();
-    if (row < 0 || !table.isLive(row)) row = locate(this.metric, table, this.labels);
-    else table.touch(row);
-    this.row = row;
-    this.page = table.pageOf(row);
-    this.offset = table.offsetOf(row);
-  }
-
-  /** @returns {number} the row; below 0 if a look-up alone cannot tell */
-  #find() {
-    const { index } = this.table;
-    if (index === undefined) return -1;
-    if (this.#part?.index !== index) {
-      this.#part = index.partOf(this.bound);
-      if (this.#part === undefined) return -1;
-    }
-    return index.findRest(this.#part, this.given);
-  }
-
-  /** All labels of the call. */
-  get labels() {
-    return this.labelsOf([this.given]);
+  get otherNames() {
+    return this.metric.labelNames.filter(name => !Object.hasOwn(this.labels, name));
   }
 
   /**
@@ -85,80 +43,87 @@ class SelectedSeries {
    * @returns {Labels} with the bound ones
    * @throws {Error} if a label is bound or unknown, or the number of values does not fit
    */
-  labelsOf(args) {
-    return mergedLabels(this.bound, labelSetOf(this, args));
+  with(args) {
+    return mergedLabels(this.labels, labelSetOf({ labelNames: this.otherNames }, args));
   }
 }
 
+/** @typedef {(value?: number | null) => any} Method of a child */
+
 /**
- * Caches a method of children for frequent values, if exactly one label is not bound: with its own child, a
- * recording takes half as long.
+ * Methods of children by the label values of calls, in maps of maps: one level for each label. All calls have
+ * the same labels in the same order, or else are not cached.
  */
-class MethodByValue {
-  #series;
-  #create;
-  #name;
+class MethodsByValues {
+  #table;
   /**
-   * The table's generation. Cached methods are valid only for this generation, because a child that has lost
-   * its series may share the overflow series.
+   * The table's generation. Methods are valid only for this generation, because a child that has lost its
+   * series may share the overflow series.
    */
   #generation = -1;
-  /** Taken from the table's index. */
-  #dictionary = NO_VALUES;
-  /** @type {(((value?: number | null) => any) | undefined)[]} by the id of the value */
-  #methods = [];
+  /** @type {string[]} */
+  #names = [];
+  #count = 0;
+  /** @type {any} a Map, or the method if there are no names */
+  #root = new Map();
 
-  /**
-   * @param {SelectedSeries} series
-   * @param {string} name of the label
-   * @param {(handle: SeriesHandle) => (value?: number | null) => any} create makes the method of a child
-   */
-  constructor(series, name, create) {
-    this.#series = series;
-    this.#name = name;
-    this.#create = create;
+  /** @param {import('../series/series-table').SeriesTable} table */
+  constructor(table) {
+    this.#table = table;
   }
 
   /**
-   * @param {Labels} labels
-   * @returns {((value?: number | null) => any) | undefined} undefined if there is none yet
+   * @param {Labels} given with a call
+   * @returns {Method | undefined} undefined if it is not cached
    */
-  of(labels) {
-    const { table } = this.#series;
-    if (this.#generation !== table.generation) this.#follow(table);
-    let only;
-    for (const name in labels) {
-      if (name !== this.#name) return undefined;
-      only = labels[name];
+  of(given) {
+    if (this.#generation !== this.#table.generation) this.#clear();
+    const names = this.#names;
+    let found = this.#root;
+    let next = 0;
+    for (const name in given) {
+      if (found === undefined || names[next++] !== name) return undefined;
+      found = found.get(given[name]);
     }
-    return only === undefined ? undefined : this.#methods[this.#dictionary.find(only)];
+    return next === names.length && typeof found === 'function' ? found : undefined;
   }
 
-  /** Adds that of the labels that the series has just been recorded with. */
-  add() {
-    const { table, given, row } = this.#series;
-    const value = given[this.#name];
-    for (const name in given) if (name !== this.#name) return;
-    // Not cached: each recording in the overflow series must be counted, but a child counts only once.
-    if (value === undefined || row === table.overflowRow) return;
-    const id = this.#dictionary.find(value);
-    if (id === MISSING || id > MOST_METHODS) return;
-    while (this.#methods.length < id) this.#methods.push(undefined);
-    this.#methods[id] = this.#create(new SeriesHandle(table, this.#series.labels));
+  /**
+   * @param {Labels} given with a call for which of() has found nothing
+   * @param {Labels} labels a copy, with the bound ones
+   * @param {Method} method
+   */
+  add(given, labels, method) {
+    const names = [];
+    for (const name in given) names.push(name);
+    if (names.some(name => isNotPrimitive(labels[name]))) return;
+    if (names.length > this.#names.length) {
+      this.#clear();
+      this.#names = names;
+    }
+    if (this.#count === MOST_CACHED || names.join() !== this.#names.join()) return;
+    this.#count++;
+    if (names.length === 0) this.#root = method;
+    let map = this.#root;
+    names.forEach((name, i) => {
+      const value = labels[name];
+      if (i === names.length - 1) map.set(value, method);
+      else map = map.get(value) ?? map.set(value, new Map()).get(value);
+    });
   }
 
-  /** @param {any} table */
-  #follow({ generation, index }) {
-    this.#generation = generation;
-    this.#dictionary = index?.dictionaries[index.positions.get(this.#name)] ?? NO_VALUES;
-    this.#methods = [];
+  #clear() {
+    this.#generation = this.#table.generation;
+    this.#names = [];
+    this.#count = 0;
+    this.#root = new Map();
   }
 }
 
 /**
  * @param {any} metric
  * @param {Labels} labels that are bound
- * @param {(metric: any, series: any) => Record<string, any>} createChild of the type
+ * @param {(metric: any, handle: SeriesHandle) => Record<string, any>} createChild of the type
  * @param {Labels} [bound] are bound already
  * @returns {any}
  * @throws {TypeError} if it is not an object of labels
@@ -166,59 +131,56 @@ class MethodByValue {
  */
 function curried(metric, labels, createChild, bound = NO_LABELS) {
   checkLabelSet('curry', labels);
-  checkLabelNames({ labelNames: new SelectedSeries(metric, bound).labelNames }, labels);
-  const series = new SelectedSeries(metric, mergedLabels(bound, plainLabels(labels)));
-  const child = createChild(metric, series);
+  checkLabelNames({ labelNames: new BoundLabels(metric, bound).otherNames }, labels);
+  const all = new BoundLabels(metric, mergedLabels(bound, plainLabels(labels)));
   /** @type {Record<string, any>} */
   const methods = {
     get labelNames() {
-      return series.labelNames;
+      return all.otherNames;
     },
-    labels: (/** @type {any[]} */ ...args) => metric.labels(series.labelsOf(args)),
-    remove: (/** @type {any[]} */ ...args) => metric.remove(series.labelsOf(args)),
-    value: (/** @type {Labels} */ others) => metric.value(series.labelsOf([others ?? NO_LABELS])),
-    curry: (/** @type {Labels} */ others) => curried(metric, others, createChild, series.bound),
+    labels: (/** @type {any[]} */ ...args) => metric.labels(all.with(args)),
+    remove: (/** @type {any[]} */ ...args) => metric.remove(all.with(args)),
+    value: (/** @type {Labels} */ others) => metric.value(all.with([others ?? NO_LABELS])),
+    curry: (/** @type {Labels} */ others) => curried(metric, others, createChild, all.labels),
   };
   Object.defineProperty(methods, STATE, { value: stateOf(metric) });
   if ('setTotal' in metric)
     methods.setTotal = (/** @type {any} */ others, /** @type {number} */ total) => {
       const hasLabels = isObject(others);
-      metric.setTotal(series.labelsOf([hasLabels ? others : NO_LABELS]), hasLabels ? total : others);
+      metric.setTotal(all.with([hasLabels ? others : NO_LABELS]), hasLabels ? total : others);
     };
-  for (const method of RECORDING)
-    if (method in child) methods[method] = recorder(series, createChild, method);
+  const child = createChild(metric, new SeriesHandle(tableOf(metric), all.labels));
+  for (const method of RECORDING) if (method in child) methods[method] = recorder(all, createChild, method);
   for (const method of BORROWED) if (method in metric) methods[method] = metric[method].bind(methods);
   return methods;
 }
 
 /**
- * @param {SelectedSeries} series
- * @param {(metric: any, series: any) => Record<string, any>} createChild of the type
- * @param {string} method of its children
+ * @param {BoundLabels} bound
+ * @param {(metric: any, handle: SeriesHandle) => Record<string, any>} createChild of the type
+ * @param {string} name of a method of its children
  * @returns {(labels?: any, value?: any) => any} the same with labels, which may be left out
  */
-function recorder(series, createChild, method) {
-  const { metric, labelNames } = series;
-  /** @param {any} handle */
-  const create = handle => createChild(metric, handle)[method];
-  const record = create(series);
+function recorder(bound, createChild, name) {
+  const { metric } = bound;
+  const table = tableOf(metric);
   const { exemplars } = stateOf(metric);
-  const methods = labelNames.length === 1 ? new MethodByValue(series, labelNames[0], create) : undefined;
+  const methods = new MethodsByValues(table);
   return (labels, value) => {
     if (!isObject(labels)) {
-      series.given = NO_LABELS;
-      return record(value === undefined ? labels : value);
+      if (value === undefined) value = labels;
+      labels = NO_LABELS;
+    } else if (exemplars !== undefined && value === undefined && isRecordForm(labels, metric.labelNames)) {
+      const all = bound.with([labels.labels ?? NO_LABELS]);
+      return /** @type {any} */ (metric)[name]({ ...labels, labels: all });
     }
-    if (exemplars !== undefined && value === undefined && isRecordForm(labels, metric.labelNames))
-      return /** @type {any} */ (metric)[method]({
-        ...labels,
-        labels: series.labelsOf([labels.labels ?? NO_LABELS]),
-      });
-    const own = methods?.of(labels);
-    if (own !== undefined) return own(value);
-    series.given = labels;
-    const result = record(value);
-    methods?.add();
+    const cached = methods.of(labels);
+    if (cached !== undefined) return cached(value);
+    const handle = new SeriesHandle(table, bound.with([labels]));
+    const method = createChild(metric, handle)[name];
+    const result = method(value);
+    // Not cached: each recording in the overflow series must be counted, but a child counts only once.
+    if (handle.row !== -1 && handle.row !== table.overflowRow) methods.add(labels, handle.labels, method);
     return result;
   };
 }

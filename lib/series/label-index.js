@@ -17,15 +17,6 @@ const UNUSUAL = -1;
 
 /** @typedef {Record<string, unknown>} Labels */
 
-/**
- * @typedef {object} PartOfTuple
- * @property {LabelIndex} index
- * @property {Int32Array} ids MISSING for the other labels
- * @property {number} sum of the hash
- * @property {string[]} names of the other labels
- * @property {number[]} positions of these
- */
-
 class LabelIndex extends TupleTable {
   /** @param {readonly string[]} names the label names that a label set may have; may contain duplicates */
   constructor(names) {
@@ -108,48 +99,6 @@ class LabelIndex extends TupleTable {
       sum = (sum + Math.imul(id, MULTIPLIERS[i])) | 0;
     }
     this.numbers = numbers;
-    return this.lookUp(mixed(sum));
-  }
-
-  /**
-   * What a label set contributes to the tuples of all label sets that contain it.
-   *
-   * @param {Labels} labels with primitive values
-   * @returns {PartOfTuple | undefined} undefined if a name or a value has not been used yet
-   */
-  partOf(labels) {
-    if (this.find(labels) === UNKNOWN_LABEL) return undefined;
-    const ids = this.ids.slice();
-    const isNew = (/** @type {string} */ name) =>
-      labels[name] !== undefined && ids[/** @type {number} */ (this.positions.get(name))] === MISSING;
-    if (Object.keys(labels).some(isNew)) return undefined;
-    const sum = ids.reduce((total, id, i) => (total + Math.imul(id, MULTIPLIERS[i])) | 0, 0);
-    const names = this.names.filter(name => !Object.hasOwn(labels, name));
-    const positions = names.map(name => /** @type {number} */ (this.positions.get(name)));
-    return { index: this, ids, sum, names, positions };
-  }
-
-  /**
-   * @param {PartOfTuple} part of this index
-   * @param {Labels} labels the others
-   * @returns {number} the row; below 0 if there is none, or if a look-up alone cannot tell
-   */
-  findRest(part, labels) {
-    const { ids, dictionaries } = this;
-    const { names, positions } = part;
-    let { sum } = part;
-    for (let i = 0; i < ids.length; i++) ids[i] = part.ids[i];
-    let next = 0;
-    for (const name in labels) {
-      if (names[next] !== name && (next = names.indexOf(name)) === -1) return UNKNOWN_LABEL;
-      const position = positions[next++];
-      const value = labels[name];
-      if (value === undefined) continue;
-      const id = dictionaries[position].find(value);
-      if (id === MISSING) return -1;
-      ids[position] = id;
-      sum = (sum + Math.imul(id, MULTIPLIERS[position])) | 0;
-    }
     return this.lookUp(mixed(sum));
   }
 

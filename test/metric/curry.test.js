@@ -199,6 +199,20 @@ describe('curry()', () => {
     assert.deepEqual(calls, [[{ ...GET, status: 200 }, 2], [{ ...GET, status: 404 }]]);
   });
 
+  it('curry() counts any number of label sets, with labels in any order', () => {
+    const counter = new Counter({ name: 'm', help: 'h', labelNames: NAMES, registers: [] });
+    const curried = counter.curry({ method: 'GET' });
+    const sets = Array.from({ length: 1200 }, (_, i) => ({ route: `/${i % 400}`, status: i % 3 }));
+    for (const { route, status } of sets) {
+      curried.inc({ route });
+      curried.inc({ status, route });
+      curried.inc({ route, status }, 2);
+    }
+    for (const set of sets) assert.equal(counter.value({ method: 'GET', ...set }), 3);
+    assert.equal(counter.value({ method: 'GET', route: '/0' }), 3);
+    assert.equal(counter.seriesCount, 1600);
+  });
+
   it('property: curried counters count as the metric does, whatever happens between', () => {
     const value = fc.constantFrom('a', 'b', 1, '1', undefined, null, true);
     const labels = fc.record({ x: value, y: value, z: value }, { requiredKeys: [] });
