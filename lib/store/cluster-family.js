@@ -54,10 +54,8 @@ const natives = () => require('../series/merged-buckets');
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
   sources = [];
-  /** Whether there are retired totals in the current scrape, or rows that may become totals. */
-  #hasRetired = false;
-  /** @type {Source[]} rows that have ended in a live worker, and are not in the retired totals yet */
-  #endings = [];
+  /** Whether there are retired totals in the current scrape. */
+  hasRetired = false;
   /** @type {Source[]} of the last merge, with those of retired totals */
   #merged = [];
   /** @type {Float64Array | undefined} by row, computed at the first request */
@@ -82,15 +80,14 @@ class ClusterFamily {
 
   /** Whether anything is left to show. */
   get isEmpty() {
-    return this.sources.length === 0 && !this.#hasRetired;
+    return this.sources.length === 0 && !this.hasRetired;
   }
 
   /** @param {number} scrape */
   begin(scrape) {
     this.#scrape = scrape;
     this.sources = [];
-    this.#hasRetired = false;
-    this.#endings = [];
+    this.hasRetired = false;
     this.#extras.begin();
   }
 
@@ -101,22 +98,16 @@ class ClusterFamily {
     this.sources.push(source);
   }
 
-  /** @param {Source} [ending] rows that have ended in a live worker; otherwise, there are retired totals */
-  addRetired(ending) {
-    this.#hasRetired = true;
-    if (ending !== undefined) this.#endings.push(ending);
-  }
-
   /**
    * Merges the sources of a scrape.
    *
    * @param {string} rule name of a built-in aggregator
-   * @param {import('./family-retired').Retiring} [retiring] if there may be ended rows or dead workers
+   * @param {import('./family-retired').Retiring} [retiring] if there may be retired totals
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, retiring) {
     for (const source of this.sources) yield* this.translate(source);
-    const ended = this.#hasRetired && retiring ? yield* settle(this, this.#endings, retiring) : [];
+    const ended = this.hasRetired && retiring ? yield* settle(this, retiring) : [];
     for (const source of ended) yield* this.translate(source);
     const all = (this.#merged = [...this.sources, ...ended]);
     this.#starts = undefined;

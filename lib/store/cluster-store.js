@@ -9,9 +9,10 @@ const { ThreadSeries } = require('./thread-series');
 const { ClusterFamily } = require('./cluster-family');
 const { sourceAsJson } = require('./family-json');
 const { RetiredSource } = require('./retired-source');
+const { FOLDED } = require('./retired-totals');
 const { encodeRetired, restoreRetired } = require('./retired-snapshot');
 const { runThrough } = require('../event-loop/slices');
-const { STARTS } = require('../series/layouts');
+const { STARTS, kindOf } = require('../series/layouts');
 const { FailureCounts } = require('../source/failure-counts');
 const { beginningOf } = require('../options/thrown');
 const { debug } = require('../options/debug-log');
@@ -44,6 +45,8 @@ class ClusterStore {
   #closed = new Set();
   /** @type {Source[]} ended rows of live processes that are not in the totals yet */
   #endings = [];
+  /** @type {Generator<void> | undefined} under way */
+  #folding = undefined;
   /**
    * @type {Map<string, {taken: number, saved: number}>} by incarnation of a process: the last batch of ended
    *   rows that was taken over, and the last one that is part of saved totals
@@ -163,25 +166,33 @@ class ClusterStore {
     dropOldest(this.#batches);
   }
 
-  /** Adds all ended rows to the totals, whether or not others have their label sets. */
-  #foldAll() {
-    for (const ending of this.#endings.splice(0)) this.#fold(ending);
+  /**
+   * Adds all ended rows to the totals. If the totals are saved between two steps, that takes the remaining
+   * steps first.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  #foldEndings() {
+    this.#folding ??= this.#folds();
+    return this.#folding;
   }
 
-  /** @param {Source} ending */
-  #fold(ending) {
-    this.#addToTotals(ending, family => this.#retired.fold(ending, family));
+  /** @returns {Generator<void>} */
+  *#folds() {
+    for (const ending of this.#endings.splice(0)) yield* this.#addToTotals(ending, FOLDED);
+    this.#folding = undefined;
   }
 
   /**
    * @param {Source} source
-   * @param {(family: ClusterFamily) => void} add
+   * @param {number} seen see RetiredTotals.add()
+   * @returns {Generator<void>} yields where a slice may end
    */
-  #addToTotals(source, add) {
+  *#addToTotals(source, seen) {
     try {
       const family = this.#familyOf(source.definition);
-      runThrough(family.translate(source));
-      add(family);
+      if (kindOf(source.definition.layout).hasBuckets) yield* family.translate(source);
+      yield* this.#retired.add(source, seen, family);
     } catch (error) {
       this.countFailure('merge', source.definition.name, error);
     }
@@ -284,8 +295,7 @@ class ClusterStore {
     if (worker === undefined || isReplaced) return false;
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const lasting = worker.sources.filter(({ definition }) => RetiredSource.keeps(definition));
-    for (const source of lasting)
-      this.#addToTotals(source, family => this.#retired.add(source, this.now(), family));
+    for (const source of lasting) runThrough(this.#addToTotals(source, this.now()));
     // No longer needed, because its id is closed.
     this.#batches.delete(worker.incarnation);
     return lasting.length > 0;
@@ -299,7 +309,7 @@ class ClusterStore {
    * @returns {number} how many label sets there were
    */
   removeRetired(labels, name) {
-    this.#foldAll();
+    runThrough(this.#foldEndings());
     return this.#retired.remove(labels, name);
   }
 
@@ -313,11 +323,11 @@ class ClusterStore {
    */
   *merge(custom, shown = []) {
     this.#tidy();
+    yield* this.#foldEndings();
     const isComplete = shown.every(id => this.#workers.has(id) || this.#threads.has(id));
     const families = this.#gather(isComplete);
     const now = this.now();
-    const fold = (/** @type {Source} */ ending) => this.#fold(ending);
-    const retiring = { retired: this.#retired, fold, now, maxAge: this.retiredMaxAge, isComplete };
+    const retiring = { retired: this.#retired, now, maxAge: this.retiredMaxAge, isComplete };
     /** @type {MergedFamily[]} */
     const merged = [];
     for (const family of families) {
@@ -364,7 +374,7 @@ class ClusterStore {
 
   /** Encodes the retired totals. */
   encodeRetired() {
-    this.#foldAll();
+    runThrough(this.#foldEndings());
     return encodeRetired(this.#retired, {
       workers: [...this.#closed],
       failures: this.#retiredFailures.entries,
@@ -427,14 +437,9 @@ class ClusterStore {
       const isShown = family === this.#familyOf(definition) && family.definition.aggregator === 'sum';
       return isShown ? family : undefined;
     };
-    for (const ending of this.#endings.splice(0)) {
-      const family = shownFamilyOf(ending.definition);
-      if (family !== undefined) family.addRetired(ending);
-      else if (!isComplete) this.#fold(ending);
-    }
     for (const totals of this.#retired.totals) {
       const family = shownFamilyOf(totals.definition);
-      if (family !== undefined) family.addRetired();
+      if (family !== undefined) family.hasRetired = true;
       else if (isComplete) runThrough(totals.removeFolded(() => true));
     }
   }

@@ -23,7 +23,6 @@ const DEAD = 2;
 /**
  * @typedef {object} Retiring
  * @property {import('./retired-source').RetiredSource} retired
- * @property {(ending: Source) => void} fold adds rows that have ended to the folded totals
  * @property {number} now milliseconds, by the store's clock
  * @property {number} maxAge milliseconds for which totals of dead sources stay if no source has their label
  *   set
@@ -32,21 +31,12 @@ const DEAD = 2;
 
 /**
  * @param {ClusterFamily} family its live sources are translated
- * @param {readonly Source[]} endings rows that have ended and are in no totals yet
  * @param {Retiring} retiring
- * @returns {Generator<void, Source[]>} what is left, as sources; yields where a slice may end
+ * @returns {Generator<void, Source[]>} the totals that are left, as sources; yields where a slice may end
  */
-function* settle(family, endings, retiring) {
-  const { retired, fold, isComplete } = retiring;
-  const { definition } = family;
-  for (const ending of endings) yield* family.translate(ending);
-  const before = retired.totalsIn(definition);
-  const rest = endings.filter(ending => {
-    const isWhole = !isComplete || (ending.ended?.isRemoved && before.length > 0);
-    if (isWhole) fold(ending);
-    return !isWhole;
-  });
-  const all = retired.totalsIn(definition);
+function* settle(family, retiring) {
+  const { retired, isComplete } = retiring;
+  const all = retired.totalsIn(family.definition);
   for (const totals of all) totals.familyRows(family);
   const state = new Uint8Array(family.rows.count);
   for (const source of family.sources) {
@@ -54,16 +44,8 @@ function* settle(family, endings, retiring) {
     yield;
   }
   const hasFolded = yield* keepDead(family, all, state, retiring);
-  for (const ending of rest) {
-    const { rows } = ending.rows;
-    // Most label sets are in only one process: their rows are dropped without becoming totals first.
-    ending.order = ending.order.filter(row => state[rows[row]] !== 0);
-    if (ending.order.length > 0) fold(ending);
-    yield;
-  }
   const left = [];
-  for (const totals of retired.totalsIn(definition)) {
-    // Read again, because fold() may have added rows.
+  for (const totals of all) {
     const rows = totals.familyRows(family);
     if (isComplete && hasFolded) yield* totals.removeFolded(row => state[rows[row]] === 0);
     if (totals.isEmpty) continue;

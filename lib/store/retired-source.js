@@ -10,6 +10,7 @@ const { stretchesOf } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
 const { startOf } = require('../series/row-starts');
+const { runThrough } = require('../event-loop/slices');
 
 // A row of a table has an integer for each label name. If there are many names and each row lacks most of
 // them, each set of names gets its own table.
@@ -17,6 +18,8 @@ const MANY_LABEL_NAMES = 64;
 
 // All workers need the same few tables, unless a program generates bounds or label names.
 const MAX_TABLES_OF_METRIC = 1000;
+
+const ROWS_PER_STEP = 64;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
@@ -64,7 +67,7 @@ class RetiredSource {
    */
   restore(source, now) {
     const { definition, ended, rows } = source;
-    if (ended === undefined) this.add(source, now);
+    if (ended === undefined) runThrough(this.add(source, now));
     else this.totalsOf(definition, rows.labelNames).restoreSeen(source, now);
   }
 
@@ -89,19 +92,22 @@ class RetiredSource {
   }
 
   /**
-   * Adds all rows of a source that has ended.
+   * Adds all rows of a source that has ended, or rows that have ended while their process lives. If the
+   * program has removed these, the totals of dead sources for their label sets are folded, too.
    *
    * @param {Source} source
-   * @param {number} seen milliseconds, by a clock that never jumps; FOLDED if its process lives
-   * @param {ClusterFamily} [family] to which its rows are translated
+   * @param {number} seen see RetiredTotals.add()
+   * @param {ClusterFamily} [family] to which its rows are translated if they have buckets
+   * @returns {Generator<void>} yields where a slice may end
    * @throws {RangeError} if its metric has too many tables
    */
-  add(source, seen, family) {
-    const { definition, order, rows, starts } = source;
+  *add(source, seen, family) {
+    const { definition, order, rows, starts, ended } = source;
     const { digestOf, buckets } = source.extras;
     const width = widthOf(definition.layout);
     const { labelNames } = rows;
     const isOne = labelNames.length <= MANY_LABEL_NAMES;
+    const folded = ended?.isRemoved ? this.totalsIn(definition) : [];
     const common = isOne ? this.totalsOf(definition, labelNames) : undefined;
     for (const { columns, first, from, to } of stretchesOf(source)) {
       for (let i = from; i < to; i++) {
@@ -113,28 +119,16 @@ class RetiredSource {
         const shown = buckets && family?.bucketsOf(rows.rows[row]);
         const extras = { start, centroids, buckets: buckets?.read(row), shown };
         const labels = rows.labelsOf(row);
+        for (const { table, lastSeen } of folded) {
+          const own = table.find(labels);
+          if (own !== -1) lastSeen[own] = FOLDED;
+        }
         const totals = common ?? this.totalsOf(definition, Object.keys(labels).sort());
         totals.add(labels, columns, (row - first) * width, extras, seen);
+        if ((i + 1) % ROWS_PER_STEP === 0) yield;
       }
     }
     this.#dropEmpty();
-  }
-
-  /**
-   * Adds rows that have ended while their process lives. If the program has removed them, the totals of dead
-   * sources for their label sets are folded, too.
-   *
-   * @param {Source} source
-   * @param {ClusterFamily} family to which its rows are translated
-   */
-  fold(source, family) {
-    for (const totals of source.ended?.isRemoved ? this.totalsIn(source.definition) : []) {
-      for (const row of source.order) {
-        const own = totals.table.find(source.rows.labelsOf(row));
-        if (own !== -1) totals.lastSeen[own] = FOLDED;
-      }
-    }
-    this.add(source, FOLDED, family);
   }
 
   /**

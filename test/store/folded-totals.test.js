@@ -165,6 +165,23 @@ test('folded totals: what a dead worker had counted stays for its time, and with
   );
 });
 
+test('folded totals: those that are saved while a page is merged in slices have each batch that they name', () => {
+  for (let step = 0, isOver = false; !isOver; step++) {
+    const { cluster, workers } = clusterOf([5, 3]);
+    for (let row = 0; row < 100; row++) workers.forEach(worker => worker.record(1, `row ${row}`));
+    perform(cluster, workers, ['end 1', 'scrape', 'page 8', 'save', 'tell', 'born 1', 'scrape', 'page 9']);
+    for (let row = 0; row < 100; row++) workers[0].endRow(`row ${row}`, row % 2 === 0);
+    workers[0].end([1]);
+    cluster.scrape();
+    const merge = cluster.store.merge(new Set(), [...cluster.shown]);
+    for (let i = 0; i < step; i++) isOver = merge.next().done;
+    cluster.save();
+    runThrough(merge);
+    perform(cluster, workers, ['page 9', 'tell', 'lose', 'page 9', 'scrape', 'page 9']);
+    for (let row = 0; row < 100; row++) assert.strictEqual(cluster.sum(`row ${row}`), 2);
+  }
+});
+
 test('folded totals: a worker hears of a batch when it is in saved totals, also from the next thread', () => {
   const { cluster, workers } = clusterOf([5, 3]);
   const heard = [];
