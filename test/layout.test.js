@@ -59,8 +59,8 @@ function loads() {
 const OF_SOME = {
   'native histograms': {
     files:
-      /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))(-message)?$/,
-    users: /protobuf|remote-write/,
+      /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))$/,
+    users: /protobuf|write-request/,
   },
   'metrics with maxIdleSeconds': { files: /(expiring-table|gradual-compaction)$/, users: /^$/ },
 };

@@ -285,14 +285,14 @@ class Aggregator {
   /**
    * Sends the push that a render has built.
    *
-   * @param {import('../push/push-senders').DeliveryRequest} request
-   * @returns {Promise<import('../push/push-senders').Outcome>}
+   * @param {import('../push/aggregator-sender').DeliveryRequest} request
+   * @returns {Promise<import('../push/aggregator-sender').Outcome>}
    */
   deliverPush(request) {
     return this.#pushSessions.deliver(request);
   }
 
-  /** @param {import('../push/push-senders').SupersedeRequest} request */
+  /** @param {import('../push/aggregator-sender').SupersedeRequest} request */
   supersedePush(request) {
     this.#pushSessions.supersede(request);
   }

@@ -5,28 +5,19 @@
 /** Limited, because a program that creates a RemoteWrite for each push leaves sessions behind. */
 const MAX_SESSIONS = 16;
 
-/**
- * By format; loaded on first use, because few programs need one.
- *
- * @type {Record<string, () => new (settings: any) => PushSession>}
- */
-const SESSIONS = {
-  'remote-write': () => require('../push/remote-write/remote-write-session').RemoteWriteSession,
-};
-
 /** @typedef {import('../exposition/text-format').Family} Family */
-/** @typedef {import('../push/push-senders').PushSession} PushSession */
-/** @typedef {import('../push/push-senders').BuiltPush} BuiltPush */
-/** @typedef {import('../push/push-senders').Outcome} Outcome */
-/** @typedef {import('../push/push-senders').DeliveryRequest} DeliveryRequest */
+/** @typedef {import('../push/remote-write-session').RemoteWriteSession} PushSession */
+/** @typedef {import('../push/aggregator-sender').BuiltPush} BuiltPush */
+/** @typedef {import('../push/aggregator-sender').Outcome} Outcome */
+/** @typedef {import('../push/aggregator-sender').DeliveryRequest} DeliveryRequest */
 
 /**
  * The settings come with each push, so that a new thread can go on.
  *
  * @typedef {object} PushRequest
- * @property {import('../push/push-senders').Session} session
+ * @property {import('../push/aggregator-sender').Session} session
  * @property {number} timestamp milliseconds since the epoch
- * @property {import('../push/push-senders').Totals} totals
+ * @property {import('../push/aggregator-sender').Totals} totals
  */
 
 class PushSessions {
@@ -39,8 +30,10 @@ class PushSessions {
    * @param {PushRequest} push
    * @returns {Generator<void, BuiltPush>}
    */
-  build(families, format, { session: { id, format: name, settings }, timestamp, totals }) {
-    const session = this.#sessions.get(id) ?? new (SESSIONS[name]())(settings);
+  build(families, format, { session: { id, settings }, timestamp, totals }) {
+    // Loaded on first use, because few programs need it.
+    const { RemoteWriteSession } = require('../push/remote-write-session');
+    const session = this.#sessions.get(id) ?? new RemoteWriteSession(settings);
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
     if (this.#sessions.size > MAX_SESSIONS) {
@@ -58,11 +51,11 @@ class PushSessions {
   async deliver({ session: id, isSuperseded, end }) {
     const session = this.#sessions.get(id);
     if (session === undefined) throw new Error('the aggregator thread that had the push is gone');
-    if (end === undefined) return session.deliver(isSuperseded);
-    return session.end(end, isSuperseded).finally(() => this.#sessions.delete(id));
+    const delivered = session.deliver(isSuperseded, end);
+    return end === undefined ? delivered : delivered.finally(() => this.#sessions.delete(id));
   }
 
-  /** @param {import('../push/push-senders').SupersedeRequest} request */
+  /** @param {import('../push/aggregator-sender').SupersedeRequest} request */
   supersede({ session, isAborted }) {
     this.#sessions.get(session)?.supersede(isAborted);
   }

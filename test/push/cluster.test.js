@@ -235,7 +235,7 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
     it('the process of the primary loads nothing that builds or sends', async () => {
       await push(cluster, shared.url, { labels });
       const loaded = await cluster.run($ => Object.keys($.require.cache));
-      assert.ok(loaded.some(file => /push.push-senders\.js$/.test(file)));
+      assert.ok(loaded.some(file => /push.aggregator-sender\.js$/.test(file)));
       const building = /remote-write-session|written-series|write-request|protobuf|receiver|snappy/;
       const shown = loaded.filter(file => building.test(file));
       assert.deepStrictEqual(shown, []);

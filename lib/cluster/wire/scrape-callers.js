@@ -19,7 +19,7 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
  *   push?: import('../../aggregator/push-sessions').PushRequest,
  * }} Format
  */
-/** @typedef {import('../../push/push-senders').BuiltPush} BuiltPush */
+/** @typedef {import('../../push/aggregator-sender').BuiltPush} BuiltPush */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} Bytes */
 /** @typedef {{file: string, length: number}} PageFile a page in a file */
 

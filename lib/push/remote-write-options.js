@@ -1,12 +1,12 @@
 'use strict';
 
-// Checks the options of RemoteWrite.
+// Checks the options of RemoteWrite and of its methods.
 
 const { inspect } = require('util');
-const { checkLabelNamesAreValid } = require('../../registry/names');
-const { checkOptionNames } = require('../../options/option-names');
-const { checkMilliseconds } = require('../pusher');
-const { invalidOption, invalidLabel } = require('../../options/coded-error');
+const { checkLabelNamesAreValid } = require('../registry/names');
+const { checkOptionNames } = require('../options/option-names');
+const { MAX_TIMER } = require('../event-loop/timers');
+const { invalidOption, invalidLabel } = require('../options/coded-error');
 
 const OPTIONS = new Set([
   'labels',
@@ -53,6 +53,16 @@ function sessionSettings(url, options) {
     protocol,
     nativeHistograms,
   };
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @throws {TypeError}
+ */
+function checkMilliseconds(name, value) {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
+  throw invalidOption(`${name} must be a number of milliseconds: ${inspect(value)}`);
 }
 
 /**
@@ -115,4 +125,4 @@ function checkedHeaders(headers) {
   return textsOf('headers', headers);
 }
 
-module.exports = { sessionSettings };
+module.exports = { sessionSettings, checkMilliseconds };

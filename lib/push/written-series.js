@@ -3,13 +3,13 @@
 // Reads the samples of a push, and remembers which series the receiver has: one that is no longer there ends
 // with a stale marker, so queries do not show its last value for five more minutes.
 
-const { takesLong, valueReader } = require('../../exposition/text-format');
-const { isValidMetricName } = require('../../registry/names');
-const { kindOf, samplesOf, widthOf } = require('../../series/layouts');
+const { takesLong, valueReader } = require('../exposition/text-format');
+const { isValidMetricName } = require('../registry/names');
+const { kindOf, samplesOf, widthOf } = require('../series/layouts');
 const { encodedHistogram } = require('./write-request');
 const { LabelRows, labelOf } = require('./label-rows');
-const { debug } = require('../../options/debug-log');
-const { textOf } = require('../../options/thrown');
+const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
 
 const SAMPLES_PER_STEP = 64;
 const SERIES_PER_STEP = 4096;
@@ -23,10 +23,10 @@ const MOST_SECONDS = 8.64e12;
  */
 const MARKERS_PER_SERIES = 20;
 
-/** @typedef {import('../../exposition/text-format').Family} Family */
-/** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
-/** @typedef {import('../../exposition/formats').Format} Format */
-/** @typedef {import('../../exposition/label-text').LabelPair} LabelPair */
+/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
+/** @typedef {import('../exposition/formats').Format} Format */
+/** @typedef {import('../exposition/label-text').LabelPair} LabelPair */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./label-rows').SampleName} SampleName */
 /** @typedef {import('./write-request').Metadata} Metadata */

@@ -1,12 +1,12 @@
 'use strict';
 
-// Chooses where a push is built and sent: by a session in this process, or in the aggregator of a cluster.
+// Pushes of an AggregatorRegistry or WorkerRegistry are built and sent by a session in the aggregator.
 
 const { UNAVAILABLE } = require('../registry/unavailable');
 
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/formats').Format} Format */
-/** @typedef {{url: string, timeout: number}} SessionSettings and those of a format */
+/** @typedef {import('./remote-write-session').SessionSettings} SessionSettings */
 /** @typedef {{pushed: number, failed: number, dropped: number}} Results */
 /** @typedef {{pushes: Results, samples: Results, seconds: number}} Totals of all earlier pushes */
 /** @typedef {{samples: number, dropped: number}} BuiltPush how many samples it has, and leaves out */
@@ -20,44 +20,22 @@ const { UNAVAILABLE } = require('../registry/unavailable');
  * @property {string} error why not
  */
 
-/**
- * One receiver: builds pushes and delivers them, one at a time. Runs where the families are.
- *
- * @typedef {object} PushSession
- * @property {(families: Family[], push: PushHead) => Generator<void, BuiltPush>} build
- * @property {(isSuperseded: boolean) => Promise<Outcome>} deliver sends what was built last; never rejected
- * @property {(timestamp: number, isSentOnce: boolean) => Promise<Outcome>} end of all series
- * @property {(isAborted: boolean) => void} supersede a newer push waits
- */
-
-/**
- * What pushes are written in. A format crosses threads by its name.
- *
- * @typedef {object} PushFormat
- * @property {string} name
- * @property {string} title in warnings
- * @property {(settings: SessionSettings) => PushSession} createSession
- */
-
 /** @typedef {{format: Format, timestamp: number, totals: Totals}} PushHead */
 
 /** @typedef {{families: Family[], failed: number}} Captured `failed`: metrics that cannot be read */
 
-/** @typedef {{id: string, format: string, settings: SessionSettings}} Session */
+/** @typedef {{id: string, settings: SessionSettings}} Session */
 
 /**
  * @typedef {object} DeliveryRequest
  * @property {string} session
- * @property {boolean} isSuperseded whether a newer push waits: this one is sent once
- * @property {number} [end] send stale markers of all series instead, with this timestamp
+ * @property {boolean} isSuperseded whether it is sent once
+ * @property {number} [end] the timestamp of stale markers of all series, which are sent instead
  */
 
 /** @typedef {{session: string, isAborted: boolean}} SupersedeRequest */
 
-/**
- * Has the aggregator of an AggregatorRegistry or WorkerRegistry build and send its pushes. The first push
- * creates the session there.
- */
+/** Has the methods of RemoteWriteSession. The first push creates the session in the aggregator. */
 class AggregatorSender {
   #primary;
   #session;
@@ -87,23 +65,14 @@ class AggregatorSender {
 
   /**
    * @param {boolean} isSuperseded
+   * @param {number} [end]
    * @returns {Promise<Outcome>}
    */
-  deliver(isSuperseded) {
-    return this.#primary.supervisor.request('deliverPush', { session: this.#session.id, isSuperseded });
+  deliver(isSuperseded, end) {
+    return this.#primary.supervisor.request('deliverPush', { session: this.#session.id, isSuperseded, end });
   }
 
-  /**
-   * @param {number} timestamp
-   * @param {boolean} isSentOnce whether it is not sent again
-   * @returns {Promise<Outcome>}
-   */
-  end(timestamp, isSentOnce) {
-    const request = { session: this.#session.id, isSuperseded: isSentOnce, end: timestamp };
-    return this.#primary.supervisor.request('deliverPush', request);
-  }
-
-  /** @param {boolean} isAborted see PushSession */
+  /** @param {boolean} isAborted whether nothing more is sent of it */
   supersede(isAborted) {
     // The aggregator may be gone, and the push with it.
     const request = { session: this.#session.id, isAborted };

@@ -5,9 +5,9 @@
 // exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
 
 const { labelsOfSeries } = require('./label-rows');
-const { ProtobufWriter } = require('../../exposition/protobuf-writer');
-const { countOf } = require('../../series/merged-buckets');
-const { writeLabel, writeSide } = require('../../exposition/protobuf-messages');
+const { ProtobufWriter } = require('../exposition/protobuf-writer');
+const { countOf } = require('../series/merged-buckets');
+const { writeLabel, writeSide } = require('../exposition/protobuf-messages');
 const { compressSteps } = require('./snappy');
 
 /** @typedef {import('./label-rows').Label} Label */
@@ -257,7 +257,7 @@ function typeNumber({ type }) {
 /**
  * The fields of a native histogram that both versions have.
  *
- * @param {import('../../series/merged-buckets').Buckets} buckets
+ * @param {import('../series/merged-buckets').Buckets} buckets
  * @param {number} sum
  * @returns {Buffer}
  */

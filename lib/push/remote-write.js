@@ -1,9 +1,10 @@
 'use strict';
 
-// The common part of pushes of all formats: when they are sent and by which process of a group, which waiting
-// pushes are replaced, the counts of results, and the end of all series with the last push.
+// When pushes are sent and by which process of a group, which waiting pushes are replaced, the counts of
+// results, and the end of all series with the last push. A session builds and sends them.
 
 const { inspect } = require('util');
+const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
 const { debug } = require('../options/debug-log');
@@ -12,9 +13,14 @@ const { asError, textOf } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { formatOf } = require('../exposition/formats');
 const { runInSlices } = require('../event-loop/slices');
-const { AggregatorSender } = require('./push-senders');
+const { AggregatorSender } = require('./aggregator-sender');
+const { sessionSettings, checkMilliseconds } = require('./remote-write-options');
 const { MAX_TIMER, pause, settledWithin, unref } = require('../event-loop/timers');
 const { invalidOption } = require('../options/coded-error');
+
+const TITLE = 'Remote write';
+
+const DEFAULT_INTERVAL = 15_000;
 
 const START_OPTIONS = new Set(['interval']);
 
@@ -28,13 +34,12 @@ const GIVEN_UP = 'stop() has ended before the push was sent';
 const NOT_AGGREGATING =
   'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
 
-/** @typedef {import('./push-senders').PushFormat} PushFormat */
-/** @typedef {import('./push-senders').PushSession} PushSession */
-/** @typedef {import('./push-senders').PushHead} PushHead */
-/** @typedef {import('./push-senders').BuiltPush} BuiltPush */
-/** @typedef {import('./push-senders').Totals} Totals */
-/** @typedef {import('./push-senders').Outcome} Outcome */
-/** @typedef {import('./push-senders').Captured} Captured */
+/** @typedef {import('./remote-write-session').RemoteWriteSession} PushSession */
+/** @typedef {import('./aggregator-sender').PushHead} PushHead */
+/** @typedef {import('./aggregator-sender').BuiltPush} BuiltPush */
+/** @typedef {import('./aggregator-sender').Totals} Totals */
+/** @typedef {import('./aggregator-sender').Outcome} Outcome */
+/** @typedef {import('./aggregator-sender').Captured} Captured */
 
 /** @typedef {{protocol: string, samples: number, dropped: number}} PushResult */
 
@@ -43,9 +48,11 @@ const NOT_AGGREGATING =
 /** No failure: another process of the group pushes, or a newer push has come before this one had begun. */
 class NotNeededError extends Error {}
 
-/** Sends metrics to a receiver. One push is under way at a time, and only the newest one waits for it. */
-class Pusher {
-  #format;
+/**
+ * Sends metrics to a receiver of Prometheus' remote write, for processes that cannot be scraped. One push is
+ * under way at a time, and only the newest one waits for it.
+ */
+class RemoteWrite {
   #session;
   #registry;
   /** Milliseconds. */
@@ -77,19 +84,31 @@ class Pusher {
   #timer = undefined;
 
   /**
-   * @param {PushFormat} format
-   * @param {import('./push-senders').SessionSettings} settings
-   * @param {number} interval milliseconds between the pushes of start()
-   * @param {any} registry the metrics of an AggregatorRegistry or WorkerRegistry are pushed by its aggregator
-   * @throws {TypeError} if the interval or the registry is not valid
+   * @param {string | URL} url of the receiver, http or https, optionally with `user:password@` for basic
+   *   authentication
+   * @param {object} options
+   * @param {Record<string, string>} options.labels for all series that do not have a label of that name;
+   *   `instance` is required, and `job` is usual
+   * @param {Record<string, string>} [options.headers] such as `Authorization`
+   * @param {number} [options.timeout] milliseconds for one attempt, default 30,000
+   * @param {number} [options.interval] milliseconds between the pushes of start(), default 15,000
+   * @param {number} [options.retries] how often a request is sent again if the connection fails, or on status
+   *   5xx or 429; default 5
+   * @param {import('./write-request').Protocol} [options.protocol] version of the protocol, default 2.0 or,
+   *   if the receiver does not have it, 1.0
+   * @param {boolean} [options.nativeHistograms] whether to send native histograms as such, default false
+   * @param {any} [registry] default the global registry. The metrics of an AggregatorRegistry or
+   *   WorkerRegistry are pushed by its aggregator
+   * @throws {TypeError} if an argument is not valid
    */
-  constructor(format, settings, interval, registry) {
+  constructor(url, options, registry = Registry.globalRegistry) {
+    const settings = sessionSettings(url, options);
+    const { interval = DEFAULT_INTERVAL } = options;
     checkMilliseconds('interval', interval);
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw invalidOption(`Expected Registry, got ${typeof registry}`);
     const { randomUUID } = require('crypto');
-    this.#format = format;
-    this.#session = { id: randomUUID(), format: format.name, settings };
+    this.#session = { id: randomUUID(), settings };
     this.#registry = registry;
     this.#interval = this.#currentInterval = interval;
     this.#isAggregated = PUSH_TARGET in registry;
@@ -228,7 +247,7 @@ class Pusher {
    */
   async #end(isFailing) {
     if (this.#sender === undefined || this.#isShared) return;
-    await this.#count(this.#sender.end(this.#nextTimestamp(), isFailing), 0);
+    await this.#count(this.#sender.deliver(isFailing, this.#nextTimestamp()), 0);
   }
 
   /**
@@ -254,7 +273,9 @@ class Pusher {
    * @param {Promise<Captured>} captured
    */
   #pushHere(turn, timestamp, captured) {
-    const session = (this.#local ??= this.#format.createSession(this.#session.settings));
+    // Loaded on first use: few programs need it, and the primary of a cluster does not.
+    const { RemoteWriteSession } = require('./remote-write-session');
+    const session = (this.#local ??= new RemoteWriteSession(this.#session.settings));
     return this.#pushBy(session, turn, timestamp, async head => {
       const { families, failed } = await captured;
       const built = await runInSlices(session.build(families, head));
@@ -280,7 +301,6 @@ class Pusher {
    *   than the timeout or the interval, because later pushes wait for this one
    */
   async #captured(registries) {
-    const { title } = this.#format;
     const timeout = Math.min(this.#session.settings.timeout, this.#currentInterval);
     const deadline = pause(timeout).then(() => {
       throw new Error(`its collect hook has not ended within ${timeout} ms`);
@@ -289,9 +309,9 @@ class Pusher {
     deadline.catch(() => {});
     let failed = 0;
     const leaveOut = (/** @type {string} */ what, /** @type {unknown} */ error) => {
-      const text = `${title} leaves out ${what}, which cannot be read: ${textOf(error)}`;
+      const text = `${TITLE} leaves out ${what}, which cannot be read: ${textOf(error)}`;
       debug('%s', text);
-      warnOnce(`${title} of ${what}`, text);
+      warnOnce(`${TITLE} of ${what}`, text);
     };
     const onFailure = (/** @type {any} */ metric, /** @type {unknown} */ error) => {
       failed++;
@@ -350,11 +370,10 @@ class Pusher {
   /** @param {unknown} error */
   #report(error) {
     if (error instanceof NotNeededError) return;
-    const { title } = this.#format;
     const { message } = /** @type {Error} */ (error);
-    debug('%s: %s', title, message);
+    debug('%s: %s', TITLE, message);
     const reason = message.replace(/\.$/, '');
-    warnOnce(title, `${title} has failed: ${reason}. It is tried again, without another warning`);
+    warnOnce(TITLE, `${TITLE} has failed: ${reason}. It is tried again, without another warning`);
   }
 }
 
@@ -379,14 +398,4 @@ function lost(samples, { message }) {
   return { samples, pushed: 0, seconds: 0, protocol: undefined, error: message };
 }
 
-/**
- * @param {string} name
- * @param {unknown} value
- * @throws {TypeError}
- */
-function checkMilliseconds(name, value) {
-  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
-  throw invalidOption(`${name} must be a number of milliseconds: ${inspect(value)}`);
-}
-
-module.exports = { Pusher, checkMilliseconds };
+module.exports = { RemoteWrite };

@@ -5,7 +5,7 @@
 // https://github.com/google/snappy/blob/main/format_description.txt
 
 const { compress } = require('snappyjs');
-const { ProtobufWriter } = require('../../exposition/protobuf-writer');
+const { ProtobufWriter } = require('../exposition/protobuf-writer');
 
 const PIECE_BYTES = 65536;
 

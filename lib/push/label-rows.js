@@ -3,12 +3,12 @@
 // The labels of rows with those that all series get, sorted, as Prometheus wants them. Label sets rarely
 // change, so they are kept between pushes, as long as one of their series is.
 
-const { isValidLabelName } = require('../../registry/names');
+const { isValidLabelName } = require('../registry/names');
 
 /** How many values of a label are remembered, so that rows share them. */
 const MAX_VALUES = 10_000;
 
-/** @typedef {import('../../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/text-format').Family} Family */
 
 /**
  * @typedef {object} Label
@@ -94,7 +94,7 @@ class LabelRows {
     this.#texts.delete(row.text);
   }
 
-  /** @param {import('../../exposition/label-text').LabelPair[]} pairs */
+  /** @param {import('../exposition/label-text').LabelPair[]} pairs */
   #labelsOf(pairs) {
     const labels = pairs.map(([name, value]) => this.#labelOf(name, value));
     const added = this.#added.filter(({ name }) => !labels.some(own => own.name === name));

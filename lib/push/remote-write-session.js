@@ -4,24 +4,24 @@
 // of a Registry, or in the aggregator thread of a cluster. What happened is counted by RemoteWrite, because
 // that thread may be lost.
 
-const { runInSlices } = require('../../event-loop/slices');
-const { TEXT } = require('../../exposition/formats');
-const { sampleFamily } = require('../../exposition/sample-family');
+const { runInSlices } = require('../event-loop/slices');
+const { TEXT } = require('../exposition/formats');
+const { sampleFamily } = require('../exposition/sample-family');
 const { WrittenSeries } = require('./written-series');
 const { requestSteps } = require('./write-request');
-const { Receiver } = require('../receiver');
+const { Receiver } = require('./receiver');
 
 const NAME = 'prom_client_cluster_remote_write';
 
 /** What a request contains is refused: the next one may be accepted. */
 const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 
-/** @typedef {import('../../exposition/text-format').Family} Family */
-/** @typedef {import('../../exposition/formats').Format} Format */
+/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/formats').Format} Format */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Request} Request */
 /** @typedef {import('./write-request').SeriesSample} SeriesSample */
-/** @typedef {import('../receiver').Answer} Answer */
+/** @typedef {import('./receiver').Answer} Answer */
 
 /**
  * @typedef {object} SessionSettings
@@ -36,10 +36,10 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 
 /** @typedef {{samples: SeriesSample[], timestamp: number, requests: Request[]}} Push `requests`: of them */
 /** @typedef {Answer & {samples?: number}} WrittenAnswer `samples`: how many were written, in 2.0 */
-/** @typedef {import('../push-senders').Results} Results */
-/** @typedef {import('../push-senders').Totals} Totals */
-/** @typedef {import('../push-senders').BuiltPush} BuiltPush */
-/** @typedef {import('../push-senders').Outcome} Outcome */
+/** @typedef {import('./aggregator-sender').Results} Results */
+/** @typedef {import('./aggregator-sender').Totals} Totals */
+/** @typedef {import('./aggregator-sender').BuiltPush} BuiltPush */
+/** @typedef {import('./aggregator-sender').Outcome} Outcome */
 
 /** @type {Record<Protocol, Record<string, string>>} */
 const HEADERS = {
@@ -86,18 +86,6 @@ class RemoteWriteSession {
   }
 
   /**
-   * Sends stale markers of all series.
-   *
-   * @param {number} timestamp
-   * @param {boolean} isSentOnce whether it is not sent again
-   * @returns {Promise<Outcome>}
-   */
-  async end(timestamp, isSentOnce) {
-    await runInSlices(this.#build([], TEXT, timestamp));
-    return this.deliver(isSentOnce);
-  }
-
-  /**
    * @param {Family[]} families
    * @param {Format} format
    * @param {number} timestamp
@@ -115,10 +103,12 @@ class RemoteWriteSession {
   /**
    * Sends what was built last.
    *
-   * @param {boolean} isSuperseded whether a newer push waits: this one is sent once
-   * @returns {Promise<Outcome>} never rejected
+   * @param {boolean} isSuperseded whether it is sent once: a newer push waits, or the program waits to end
+   * @param {number} [end] the timestamp of stale markers of all series, which are sent instead
+   * @returns {Promise<Outcome>}
    */
-  async deliver(isSuperseded) {
+  async deliver(isSuperseded, end) {
+    if (end !== undefined) await runInSlices(this.#build([], TEXT, end));
     const start = performance.now();
     const push = this.#push;
     this.#push = undefined;
