@@ -12,8 +12,6 @@ const {
   VERSION,
   HEADER_BYTES,
   END_BYTES,
-  INCARNATION_BYTES,
-  LOG_NAME_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
 } = require('./source-format');
@@ -82,18 +80,9 @@ function encodeColumns(capture, log, ahead) {
   return { chunks, bytes };
 }
 
-/** The first chunk of incomplete columns. A reader refuses them, because their length is 0. */
-function incompleteHeader() {
-  return encodeHeader(
-    { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 },
-    { name: '00'.repeat(LOG_NAME_BYTES), length: 0, checksum: 0 },
-    { numbersStart: 0, columnsStart: 0, bytes: 0, checksum: 0 },
-  );
-}
-
 /**
- * @param {Pick<Capture, 'workerId' | 'incarnation' | 'sequence' | 'capturedAt' | 'isLast'>} capture
- * @param {Pick<SourceLog, 'name' | 'length' | 'checksum'>} log
+ * @param {Capture} capture
+ * @param {SourceLog} log
  * @param {{numbersStart: number, columnsStart: number, bytes: number, checksum: number}} parts
  */
 function encodeHeader(capture, log, { numbersStart, columnsStart, bytes, checksum }) {
@@ -220,4 +209,4 @@ function stringifyJson(metric) {
   });
 }
 
-module.exports = { stringifyJson, encodeColumns, incompleteHeader };
+module.exports = { stringifyJson, encodeColumns };

@@ -170,6 +170,22 @@ describe('the metrics of a thread as its reader sees them', () => {
     sums.forEach((sum, i) => assert.ok(!(sum < sums[i - 1]), `${sum} after ${sums[i - 1]}`));
   });
 
+  it('numbers whose memory is missing are not read from other memory', () => {
+    publish();
+    inc(0, 3);
+    new Counter({ name: 'other_total', help: 'h', labelNames: ['kind'], registers: registries }).inc(
+      { kind: 'a' },
+      7,
+    );
+    for (let received, isFirst = true; (received = receiveMessageOnPort(inbox)) !== undefined;) {
+      const { message } = received;
+      const isLeftOut = isFirst && message.parts?.memories !== undefined;
+      isFirst &&= !isLeftOut;
+      apply(isLeftOut ? {} : message);
+    }
+    assert.deepEqual(read(), [0, 0]);
+  });
+
   it('reading ends while the thread publishes faster than it is read', () => {
     publish();
     inc(0, 1000);

@@ -7,7 +7,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { incompleteHeader } = require('../../source/columns-encoder');
+const { HEADER_BYTES } = require('../../source/source-format');
 const { checkDirectory, writeAll } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
@@ -23,10 +23,10 @@ class ColumnsFile {
   #descriptor = undefined;
   /** Whether there is a file that is not finished. */
   #isUnfinished = false;
-  /** How many chunks are written so far: a preliminary header, then blocks. */
-  #ahead = 0;
-  /** File position of the next chunk. */
-  #position = 0;
+  /** How many chunks are written so far, of those that follow the header. */
+  #written = 0;
+  /** File position of the next chunk. The header is written last: a reader refuses a file without it. */
+  #position = HEADER_BYTES;
   /** @type {unknown} the error that stopped writing */
   #failure = undefined;
 
@@ -60,9 +60,7 @@ class ColumnsFile {
   writeAhead({ completeChunks }) {
     this.#attempt(() => {
       this.#writeLog(AHEAD_BYTES);
-      if (completeChunks.length === 0) return;
-      if (this.#ahead === 0) this.#append([incompleteHeader()]);
-      this.#append(completeChunks.slice(this.#ahead - 1));
+      this.#append(completeChunks.slice(this.#written));
     });
   }
 
@@ -72,12 +70,11 @@ class ColumnsFile {
    * @param {EncodedColumns} columns
    * @throws {Error} of the file system, after removing the file
    */
-  finish({ chunks }) {
+  finish({ chunks: [header, ...chunks] }) {
     this.#attempt(() => {
       this.#writeLog();
-      const isAhead = this.#ahead > 0;
-      this.#append(chunks.slice(this.#ahead));
-      if (isAhead) writeAll(this.#open(), [chunks[0]], 0);
+      this.#append(chunks.slice(this.#written));
+      writeAll(this.#open(), [header], 0);
       this.#close();
       this.#isUnfinished = false;
     });
@@ -120,7 +117,7 @@ class ColumnsFile {
   #append(chunks) {
     if (chunks.length === 0) return;
     this.#position += writeAll(this.#open(), chunks, this.#position);
-    this.#ahead += chunks.length;
+    this.#written += chunks.length;
   }
 
   #open() {

@@ -101,7 +101,7 @@ class SourceFiles {
 
   /**
    * The same for the last columns, synchronously, in the process's 'exit' handler. Columns that were being
-   * written stay incomplete: their reader refuses them because of their length.
+   * written stay incomplete: they have no header.
    *
    * @throws {Error} if writing fails
    */

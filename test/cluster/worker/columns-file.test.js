@@ -7,6 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { BlocksAhead } = require('../../../lib/source/blocks-ahead');
 const { encodeColumns } = require('../../../lib/source/columns-encoder');
+const { HEADER_BYTES } = require('../../../lib/source/source-format');
 const { SourceLog } = require('../../../lib/source/source-log');
 const { runThrough } = require('../../../lib/event-loop/slices');
 const { ColumnsFile } = require('../../../lib/cluster/worker/columns-file');
@@ -61,7 +62,8 @@ function writeAhead(file, { blocks, steps }, atMost = Infinity) {
 
 test('a file of columns is complete when finish() returns, even if one system call cannot write it, and only its owner may read it', t => {
   const directory = makeDirectory(t);
-  const texts = Array.from({ length: 5000 }, (_, i) => (i === 1 ? '' : `chunk ${i};`));
+  const header = ' '.repeat(HEADER_BYTES);
+  const texts = [header, ...Array.from({ length: 5000 }, (_, i) => (i === 1 ? '' : `chunk ${i};`))];
   const umask = process.umask(0);
   try {
     write(directory, 'a', snapshotOf(...texts));
@@ -146,7 +148,7 @@ test('a file of columns of which blocks were written ahead equals one that was w
   assert.ok(already + later < snapshot.bytes + 200, `${already} bytes, then ${later} of ${snapshot.bytes}`);
 });
 
-test('a file of columns that is incomplete after any step is refused because of its length', t => {
+test('a file of columns that is incomplete after any step is refused, because it has no header', t => {
   const directory = makeDirectory(t);
   const large = largeBlocks();
   const file = fileIn(directory, 'a');
@@ -157,7 +159,7 @@ test('a file of columns that is incomplete after any step is refused because of 
     const { size: now } = fs.statSync(path.join(directory, 'a'), { throwIfNoEntry: false }) ?? { size: 0 };
     if (now > size) {
       const bytes = Buffer.from(new Uint8Array(fs.readFileSync(path.join(directory, 'a'))).buffer);
-      assert.throws(() => new ClusterStore().apply(WORKER, bytes), { code: 'length' });
+      assert.throws(() => new ClusterStore().apply(WORKER, bytes), { code: 'magic' });
       sizes++;
     }
     size = now;
