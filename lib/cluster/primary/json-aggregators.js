@@ -8,7 +8,8 @@ const { aggregated, kindOfType } = require('../../series/layouts');
 const { meanQuantile } = require('../../metric/centroids');
 
 /** @typedef {import('../../series/native-json').NativeJson} NativeJson */
-/** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
+/** @typedef {{labels: Record<string, unknown>, metricName?: string}} Grouped */
+/** @typedef {Grouped & {value: number}} Sample */
 /**
  * @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[],
  *   nativeHistograms?: NativeJson[]}} JsonMetric
@@ -22,19 +23,20 @@ const MOST_EXEMPLARS = 10;
 const natives = () => ({ ...require('../../series/native-json'), ...require('../../series/merged-buckets') });
 
 /**
- * Groups the samples of one name and label set, in order of first appearance.
+ * Groups the samples, or native histograms, of one name and label set, in order of first appearance.
  *
- * @param {JsonMetric[]} metrics
- * @returns {Sample[][]}
+ * @template {Grouped} T
+ * @param {T[][]} lists one for each metric
+ * @returns {T[][]}
  */
-function groupSamples(metrics) {
-  /** @type {Sample[][]} */
+function grouped(lists) {
+  /** @type {T[][]} */
   const groups = [];
   /** @type {Map<string, number>} */
   const indexes = new Map();
-  for (const { values } of metrics) {
+  for (const list of lists) {
     let next = 0;
-    for (const sample of values) {
+    for (const sample of list) {
       // Processes of one program have the same samples, nearly all in the same order, and comparing two label
       // sets takes a fifth of the time of a look-up.
       const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
@@ -55,8 +57,8 @@ function quantileLabelOf(type) {
 }
 
 /**
- * @param {Sample[] | undefined} group
- * @param {Sample} sample
+ * @param {Grouped[] | undefined} group
+ * @param {Grouped} sample
  * @returns {boolean} may be false although the label sets are equal: only a quick comparison is made
  */
 function belongsTo(group, { metricName, labels }) {
@@ -69,8 +71,8 @@ function belongsTo(group, { metricName, labels }) {
 }
 
 /**
- * @param {Sample} sample
- * @param {Sample[][]} groups a new one is added if needed
+ * @param {Grouped} sample
+ * @param {Grouped[][]} groups a new one is added if needed
  * @param {Map<string, number>} indexes of the groups
  * @returns {number}
  */
@@ -134,7 +136,7 @@ function aggregatorOf(combine, combineNative) {
     const [{ help, name, type, aggregator }] = metrics;
     const quantileLabel = quantileLabelOf(type);
     const weights = quantileLabel === undefined ? undefined : weightsOf(metrics);
-    const values = groupSamples(metrics).map(samples => {
+    const values = grouped(metrics.map(metric => metric.values)).map(samples => {
       const [{ labels, metricName }] = samples;
       const isQuantile = quantileLabel !== undefined && Object.hasOwn(labels ?? {}, quantileLabel);
       const value = combine(samples, isQuantile ? weights : undefined);
@@ -143,28 +145,13 @@ function aggregatorOf(combine, combineNative) {
     const combined = { help, name, type, values, aggregator };
     if (combineNative === undefined || !metrics.every(metric => metric.nativeHistograms)) return combined;
     try {
-      return { ...combined, nativeHistograms: groupNative(metrics).map(combineNative) };
+      const lists = metrics.map(metric => metric.nativeHistograms ?? []);
+      return { ...combined, nativeHistograms: grouped(lists).map(combineNative) };
     } catch {
       // Another library may use the same key: prom-client does not have it, and reads only the values.
       return combined;
     }
   };
-}
-
-/**
- * @param {JsonMetric[]} metrics
- * @returns {NativeJson[][]} one list for each label set, in order of first appearance
- */
-function groupNative(metrics) {
-  /** @type {Map<string, NativeJson[]>} */
-  const groups = new Map();
-  for (const series of metrics.flatMap(({ nativeHistograms }) => nativeHistograms ?? [])) {
-    const key = keyOf(series.labels);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [series]);
-    else group.push(series);
-  }
-  return [...groups.values()];
 }
 
 /**
