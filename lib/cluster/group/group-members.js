@@ -61,7 +61,6 @@ class Member {
 
 class GroupMembers extends EventEmitter {
   #directory;
-  #onJoined;
   #isCurrent;
   /** @type {Set<SocketLink>} */
   #links = new Set();
@@ -74,13 +73,11 @@ class GroupMembers extends EventEmitter {
    * @param {number[]} options.ids of processes that have snapshot files
    * @param {number} [options.unresponsive] id of a process that does not answer; no scrape waits for it
    * @param {Pick<import('./group-directory').GroupDirectory, 'isAlive' | 'removeSocket'>} options.directory
-   * @param {() => void} options.onJoined called when there is another member
    * @param {() => boolean} options.isCurrent whether this process still leads; if not, it closes the links
    */
-  constructor({ ids, unresponsive, directory, onJoined, isCurrent }) {
+  constructor({ ids, unresponsive, directory, isCurrent }) {
     super();
     this.#directory = directory;
-    this.#onJoined = onJoined;
     this.#isCurrent = isCurrent;
     /** @type {Record<number, Member>} by id */
     this.workers = {};
@@ -140,10 +137,7 @@ class GroupMembers extends EventEmitter {
     member.link = link;
     earlier?.close();
     link.send({ type: HELLO });
-    if (isNew) {
-      this.#onJoined();
-      this.emit('fork', member);
-    }
+    if (isNew) this.emit('fork', member);
     this.emit('online', member);
     return member;
   }
@@ -157,7 +151,6 @@ class GroupMembers extends EventEmitter {
     // The sender waits for an answer, but another process may have taken over while this one was stopped.
     if ((type === PING || type === PAGE) && !this.#isCurrent()) return;
     if (type === PING) member.link?.send({ type: PING });
-    else if (type === PAGE) void this.settled.then(() => this.emit('message', member, message));
     else this.emit('message', member, message);
   }
 

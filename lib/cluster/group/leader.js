@@ -88,9 +88,10 @@ class Leader {
       ids,
       unresponsive,
       directory,
-      onJoined: () => this.#aggregateIfShared(),
       isCurrent: () => this.isCurrent(),
     });
+    // A process that is alone starts no aggregator.
+    this.#members.on('fork', () => this.#isShared && this.aggregate());
     this.#own = this.#members.join(id, {
       isConnected: true,
       send: (message, onSent) => {
@@ -100,7 +101,6 @@ class Leader {
       },
       close: () => {},
     });
-    this.#aggregateIfShared();
   }
 
   /** Whether the group has other members. */
@@ -149,10 +149,8 @@ class Leader {
    */
   async page(format, timeout) {
     await new Promise(resolve => this.#starts.add(() => resolve(undefined)));
-    const deadline = performance.now() + timeout;
-    await this.#members.settled;
     // A process that is alone starts to aggregate when it is scraped.
-    const page = await this.aggregate().collect(format, Math.max(deadline - performance.now(), 1));
+    const page = await this.aggregate().collect(format, timeout);
     if (!this.isCurrent()) throw unavailable('Another process has taken over the group.');
     return page;
   }
@@ -160,18 +158,12 @@ class Leader {
   /**
    * For RemoteWrite.
    *
-   * @returns {Promise<import('../../registry/push-target').PushTarget | undefined>} undefined if another
-   *   process has taken over
+   * @returns {import('../../registry/push-target').PushTarget | undefined} undefined if another process has
+   *   taken over
    */
-  async pushTarget() {
-    await this.#members.settled;
+  pushTarget() {
     if (!this.isCurrent()) return undefined;
     return { primary: this.aggregate(), isShared: this.#isShared };
-  }
-
-  /** A process that is alone starts no aggregator. */
-  #aggregateIfShared() {
-    if (this.#isShared) this.aggregate();
   }
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary} */
@@ -186,6 +178,7 @@ class Leader {
         fallbacks: [],
         adopt: this.#adopt,
         groupFacts: () => this.facts,
+        settled: this.#members.settled,
         // This includes a process that has just started and is not a member yet.
         isContinued: () => this.#directory.hasOthersThan(this.#id),
       };

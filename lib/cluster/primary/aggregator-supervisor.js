@@ -153,6 +153,7 @@ class AggregatorSupervisor {
     this.#events.onStarted?.();
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
     if (adopt !== undefined) this.#events.onDirectory();
+    await this.#options.settled;
   }
 
   /**

@@ -44,7 +44,6 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
         if (!isCurrent) members.close();
         return isCurrent;
       },
-      onJoined: () => {},
     });
     for (const event of ['fork', 'disconnect']) members.on(event, ({ id }) => events.push([event, id]));
     server = await listen(path.join(place, 's'), socket => members.accept(socket));
