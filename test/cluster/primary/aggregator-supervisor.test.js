@@ -12,13 +12,15 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 let started;
 let startError;
 let lost;
+let options;
 let supervisor;
 beforeEach(() => {
   started = [];
   startError = undefined;
   lost = 0;
+  options = {};
   supervisor = new AggregatorSupervisor(
-    {},
+    options,
     { onDirectory() {}, onLost: () => lost++ },
     async (options, events, reason) => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
@@ -28,6 +30,17 @@ beforeEach(() => {
   );
 });
 afterEach(() => supervisor.close());
+
+it('no page is asked for before the members of a group that live are linked', async () => {
+  let onLinked;
+  options.settled = new Promise(resolve => (onLinked = resolve));
+  let isReady = false;
+  const starting = supervisor.start().then(() => (isReady = true));
+  await settled();
+  assert.deepEqual([supervisor.place.aggregator, isReady], ['thread', false]);
+  onLinked();
+  await starting;
+});
 
 describe('a thread that runs out of memory', () => {
   it('a thread that runs out of memory is started again after pauses that double up to five minutes, and never in place', async t => {
