@@ -136,7 +136,6 @@ class GroupMembers extends EventEmitter {
     const earlier = member.link;
     member.link = link;
     earlier?.close();
-    link.send({ type: HELLO });
     if (isNew) this.emit('fork', member);
     this.emit('online', member);
     return member;

@@ -5,7 +5,7 @@
 
 const { SocketLink } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
-const { PAGE, HELLO, PING, hasType } = require('../wire/messages');
+const { HELLO, PING, hasType } = require('../wire/messages');
 const { unref } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
 
@@ -22,7 +22,7 @@ const MAX_MISSED_LOOKS = 4;
 /**
  * @typedef {object} LeaderEvents
  * @property {() => void} onWelcome called when the leader has answered
- * @property {(message: any) => void} onRequest called with messages after that
+ * @property {(message: any) => void} onRequest called with its messages, the first included
  * @property {() => void} onUnresponsive called when the leader does not answer; the link ends
  * @property {() => void} onEnd called once, whichever side ends the link
  */
@@ -71,8 +71,6 @@ class LeaderLink {
       isConnected: () => this.isConnected,
       send: (message, onSent) => this.send(message, onSent),
     });
-    // The leader of a group always aggregates.
-    this.#pages.receive({ type: PAGE, pages: true });
     this.send({ type: HELLO, id });
     /** Resolved when the leader has answered; rejected if the link ends before that. */
     this.welcome = this.#watched(welcome);
@@ -108,19 +106,18 @@ class LeaderLink {
   /** @param {unknown} message */
   #receive(message) {
     if (!hasType(message)) return;
-    // A process that does not start with HELLO is not a leader.
-    if (!this.#isWelcome && message.type !== HELLO) return;
+    // A leader names its directory in the first message.
+    if (!this.#isWelcome && typeof (/** @type {any} */ (message).directory) !== 'string') return;
     this.#isHeard = true;
+    // That the leader answers no requests is ignored: if pages failed at once, nobody would wait for an
+    // answer, and a leader that does not answer would never be replaced.
+    this.#pages.receive({ pageId: 0, ...message });
     if (!this.#isWelcome) {
       this.#isWelcome = true;
       this.#events.onWelcome();
       this.#onWelcome();
-    } else {
-      // `pages: false` is ignored: if pages failed at once, nobody would wait for an answer, and a leader
-      // that does not answer would never be replaced.
-      this.#pages.receive({ ...message, pages: true });
-      this.#events.onRequest(message);
     }
+    this.#events.onRequest(message);
   }
 
   /**
@@ -132,7 +129,7 @@ class LeaderLink {
    */
   async #watched(promise) {
     if (this.#waiting++ === 0) {
-      // The leader's HELLO answers ours, and the first ping is sent at the first check.
+      // The leader's welcome answers HELLO, and the first ping is sent at the first check.
       this.#isHeard = this.#isWelcome;
       this.#missedLooks = 0;
       this.#timer = unref(setInterval(() => this.#look(), LOOK_MILLISECONDS));

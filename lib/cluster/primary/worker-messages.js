@@ -60,13 +60,13 @@ class WorkerMessages {
 
   /** @param {WorkerRecord} record of a worker that gets no pages any more */
   dismiss({ worker }) {
-    send(worker, { type: PAGE, pages: false });
+    send(worker, { type: PAGE });
   }
 
   /** What all workers are told. */
   get #fields() {
     const { directory } = this.#supervisor;
-    return { directory, pages: true, checkpointInterval: this.#checkpointInterval };
+    return { directory, checkpointInterval: this.#checkpointInterval };
   }
 
   /**

@@ -27,7 +27,6 @@ const MAX_UNANSWERED_PAGES = 64;
  * @property {number} [timeout] how long the primary waits, milliseconds
  * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker then writes its
  *   numbers if something has changed; 0 for none
- * @property {boolean} [pages] whether the primary answers page requests
  */
 
 /**

@@ -97,17 +97,16 @@ class ClusterPages {
 
   /** @param {any} message of the primary */
   receive(message) {
-    const { directory, pages } = message;
-    if (typeof directory === 'string') this.#directory = directory;
-    if (typeof pages === 'boolean') {
+    const { type, directory, pageId, file } = message;
+    if (typeof directory === 'string') {
+      this.#directory = directory;
       this.#refusal = undefined;
       for (const resolve of this.#onAnnounced.splice(0)) resolve();
-      if (!pages) this.rejectAll(unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR'));
     }
-    if (message.type !== PAGE || message.pageId === undefined) return;
-    const { pageId, file } = message;
+    if (type !== PAGE) return;
     const request = this.#unanswered.get(pageId);
-    if (request !== undefined) request.resolve(message);
+    if (pageId === undefined) this.rejectAll(unavailable(NOBODY_AGGREGATES, undefined, 'NO_AGGREGATOR'));
+    else if (request !== undefined) request.resolve(message);
     // Nobody waits for this page any more.
     else if (isPageNameOf(file, this.#link.id, pageId)) this.#remove(file);
   }

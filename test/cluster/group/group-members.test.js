@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -71,8 +72,9 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
   }
 
   async function join(id) {
+    const online = once(members, 'online');
     const linked = await link({ type: HELLO, id });
-    assert.deepEqual(await linked.next(), { type: HELLO });
+    await online;
     return linked;
   }
 

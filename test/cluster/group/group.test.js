@@ -15,7 +15,7 @@ const { Group } = require('../../../lib/cluster/group/group.js');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { newId } = require('../../../lib/cluster/group/group-names.js');
 const { SocketLink, connect, listen } = require('../../../lib/cluster/links/socket.js');
-const { HELLO, REQUEST, RESPONSE } = require('../../../lib/cluster/wire/messages.js');
+const { HELLO, WELCOME, REQUEST, RESPONSE } = require('../../../lib/cluster/wire/messages.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
 const { ownProcessState } = require('../../../lib/registry/process-state.js');
@@ -116,7 +116,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     let isStopped = true;
     const server = await listen(directory.socketOf(id), socket => {
       const link = new SocketLink(socket, {
-        onMessage: () => isStopped || link.send({ type: HELLO }),
+        onMessage: () => isStopped || link.send({ type: WELCOME, directory: '' }),
         onEnd: () => {},
       });
     });

@@ -5,8 +5,9 @@ const { EventEmitter } = require('node:events');
 const { describe, it, beforeEach } = require('node:test');
 
 const { LeaderLink } = require('../../../lib/cluster/group/leader-link.js');
-const { HELLO, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
+const { WELCOME, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
 
+const GREETING = { type: WELCOME, directory: '' };
 const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
 
 class FakeSocket extends EventEmitter {
@@ -78,7 +79,7 @@ describe('the link to the leader', () => {
 
   it('sends no ping unless a page takes half a second, and then one at a time', async t => {
     open(t);
-    socket.receive({ type: HELLO });
+    socket.receive(GREETING);
     const pings = () => socket.sent.filter(({ type }) => type === PING).length;
     const page = () => {
       const pending = link.page(FORMAT, 60_000);
@@ -99,7 +100,7 @@ describe('the link to the leader', () => {
 
   it('ends within 2.5 seconds if it is stopped at any time before it has sent the page', async t => {
     open(t);
-    socket.receive({ type: HELLO });
+    socket.receive(GREETING);
     const page = link.page(FORMAT, 60_000);
     for (let i = 0; i < 10; i++) {
       wait(t, 1900);
@@ -114,12 +115,12 @@ describe('the link to the leader', () => {
 
   it('ends if it says that it does not aggregate, and then nothing', async t => {
     open(t);
-    socket.receive({ type: HELLO });
-    socket.receive({ type: PAGE, pages: false });
+    socket.receive(GREETING);
+    socket.receive({ type: PAGE });
     const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
     await new Promise(resolve => setImmediate(resolve));
     assert.equal(pageIds().length, 1);
-    socket.receive({ type: PAGE, pages: false });
+    socket.receive({ type: PAGE });
     wait(t, 2500);
     assert.deepEqual(events, ['hello', 'silence', 'end']);
     for (const page of pages) await assert.rejects(page, /has ended/);
@@ -131,7 +132,7 @@ describe('the link to the leader', () => {
     };
     const request = async () => {
       open(t);
-      socket.receive({ type: HELLO });
+      socket.receive(GREETING);
       const page = link.page(FORMAT, 60_000);
       while (pageIds().length === 0) await Promise.resolve();
       return { page };

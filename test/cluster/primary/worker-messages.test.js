@@ -70,7 +70,6 @@ describe('requests to a worker', () => {
         ended: 3,
         timeout: 400,
         directory: '/spool',
-        pages: true,
         checkpointInterval: 100,
       },
     ]);

@@ -12,7 +12,7 @@ const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
 it('names that are too many for a request are refused at once', async () => {
   const link = { id: 1, isConnected: () => true, send: assert.fail };
   const pages = new ClusterPages(/** @type {any} */ (link));
-  pages.receive({ pages: true, directory: '' });
+  pages.receive({ directory: '' });
   for (const names of [new Array(10_001).fill('a'), ['a'.repeat(2 ** 20 + 1)]])
     await assert.rejects(pages.page({ ...FORMAT, names }, 60_000), /^RangeError: names are too many/);
 });
@@ -28,7 +28,7 @@ it('a caller with a short timeout does not wait for those with a long one', { ti
       else setImmediate(answer, request, 'last known numbers');
     },
   });
-  pages.receive({ pages: true, directory: '' });
+  pages.receive({ directory: '' });
   /** @param {any} request */
   function answer({ pageId }, text = '') {
     pages.receive({ type: PAGE, pageId, page: Buffer.from(text).toString('base64') });
@@ -46,11 +46,11 @@ it('a caller is refused at once if the primary is gone, even if the same page wa
   let isConnected = true;
   const link = { id: 1, isConnected: () => isConnected, send() {} };
   const pages = new ClusterPages(/** @type {any} */ (link));
-  pages.receive({ pages: true, directory: '' });
+  pages.receive({ directory: '' });
   const requested = pages.page(FORMAT, 60_000);
   isConnected = false;
   // No timer fires here.
   await assert.rejects(pages.page(FORMAT, 60_000), /^Error: Nobody aggregates/);
-  pages.receive({ pages: false });
+  pages.receive({ type: PAGE });
   await assert.rejects(requested, /^Error: Nobody aggregates/);
 });
