@@ -62,7 +62,7 @@ const OF_SOME = {
       /(native-(histogram|index|json|buckets)|(merged|mirror|family|captured)-buckets|bucket-(rows|encoder|memory))$/,
     users: /protobuf|write-request/,
   },
-  'metrics with maxIdleSeconds': { files: /(expiring-table|gradual-compaction)$/, users: /^$/ },
+  'metrics with maxIdleSeconds': { files: /expiring-table$/, users: /^$/ },
 };
 
 describe('layout of lib/', () => {

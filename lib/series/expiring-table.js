@@ -11,7 +11,6 @@
 
 const { SeriesTable } = require('./series-table');
 const { LiveRows } = require('./live-rows');
-const { GradualCompaction } = require('./gradual-compaction');
 const { hooks } = require('./hook-recordings');
 const { idleClock } = require('../event-loop/idle-clock');
 const { runInSlices, runThrough } = require('../event-loop/slices');
@@ -63,8 +62,6 @@ class ExpiringTable extends SeriesTable {
   /** The row that the sweep checks next; Infinity if no sweep is under way. */
   #next = Infinity;
   #added = 0;
-  /** How often rebind() was called. */
-  #rebinds = 0;
   /** Whether a row may have been used by a hook. */
   #hasHookRows = false;
   /** Whether a timer is set. */
@@ -90,10 +87,6 @@ class ExpiringTable extends SeriesTable {
 
   get expiredCount() {
     return this.#expiredCount;
-  }
-
-  get changes() {
-    return this.generation - this.#rebinds;
   }
 
   /** @param {import('./series-table').Labels} labels */
@@ -123,13 +116,7 @@ class ExpiringTable extends SeriesTable {
   #note(row) {
     if (hooks.running > 0) this.#noteHook(row);
     else if (this.#ticks[row] < BY_HOOK_BEFORE) this.#ticks[row] = this.#tick;
-    this.#noteForCompaction(row);
-  }
-
-  /** @param {number} row that may change, begin or end */
-  #noteForCompaction(row) {
-    const compaction = /** @type {GradualCompaction | undefined} */ (this.live?.compaction);
-    compaction?.note(row);
+    this.noteUse(row);
   }
 
   /**
@@ -139,20 +126,11 @@ class ExpiringTable extends SeriesTable {
   removeRow(row, isExpired) {
     super.removeRow(row, isExpired);
     this.#ticks[row] |= UNNOTED;
-    this.#noteForCompaction(row);
-  }
-
-  /** @param {number} row */
-  resetRow(row) {
-    super.resetRow(row);
-    this.#noteForCompaction(row);
   }
 
   clear() {
     super.clear();
     this.#ticks.fill(UNNOTED);
-    if (this.live !== undefined) this.live.compaction = undefined;
-    this.#noted = this.#tick;
   }
 
   /** @param {number} row */
@@ -179,12 +157,6 @@ class ExpiringTable extends SeriesTable {
     }
   }
 
-  /** Makes children bind to their rows again, although nothing has changed. */
-  rebind() {
-    this.generation++;
-    this.#rebinds++;
-  }
-
   /**
    * @protected
    * @param {number} row
@@ -198,15 +170,10 @@ class ExpiringTable extends SeriesTable {
     if (!this.#isTicking) this.#startTimer();
   }
 
-  /** @protected */
-  newCompaction() {
-    this.#noted = NO_TICK;
-    return new GradualCompaction(this);
-  }
-
   /** @returns {import('./series-table').RowMove} */
   startMove() {
     const move = super.startMove();
+    this.#noted = NO_TICK;
     let ticks = new Uint8Array(this.rowCount);
     return {
       copy: (old, row) => {

@@ -31,9 +31,21 @@ class LiveRows {
    * @returns {LiveRows} with that many live rows
    */
   static all(rowCount) {
+    const rows = new Int32Array(rowCount);
+    for (let row = 0; row < rowCount; row++) rows[row] = row;
+    return LiveRows.of(rows, rowCount);
+  }
+
+  /**
+   * @param {Int32Array} rows the live ones, in their order
+   * @param {number} rowCount
+   * @returns {LiveRows}
+   */
+  static of(rows, rowCount) {
     const live = new LiveRows(rowCount);
-    for (let row = 0; row < rowCount; row++) live.order[row] = live.#position[row] = row;
-    live.count = live.length = rowCount;
+    live.order.set(rows);
+    for (let i = 0; i < rows.length; i++) live.#position[rows[i]] = i;
+    live.count = live.length = rows.length;
     return live;
   }
 
@@ -53,18 +65,21 @@ class LiveRows {
     this.#position[row] = this.length;
     this.order[this.length++] = row;
     this.count++;
+    this.compaction?.note(row);
   }
 
   /** @param {number} row that is live */
   remove(row) {
     this.order[this.#position[row]] = NOT_LIVE;
     this.#position[row] = NOT_LIVE;
+    if (this.compaction !== undefined) this.compaction.isReordered = true;
     this.count--;
     if (this.count === 0) this.length = 0;
   }
 
   clear() {
     this.#position.fill(NOT_LIVE);
+    if (this.compaction !== undefined) this.compaction.isReordered = true;
     this.count = this.length = 0;
   }
 
@@ -96,6 +111,8 @@ class LiveRows {
       this.order[length++] = row;
     }
     this.length = length;
+    // Starts again, because places have changed.
+    if (this.compaction !== undefined) this.compaction.next = 0;
   }
 }
 

@@ -244,6 +244,8 @@ class NativeBuckets {
     return {
       copy: (old, row) => target.copyRow(row, this, old),
       finish: () => {
+        // Perhaps they were shared since the move began.
+        this.#isShared = target.#isShared;
         this.#numbers = target.#numbers;
         this.#words = target.#words;
         this.#pages = target.#pages;

@@ -25,8 +25,8 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      // If rows expire, the handle binds again at its first use, so that the use is noted.
-      this.generation = table.maxIdleSeconds === 0 ? table.generation : -1;
+      // If rows expire, or may be moved, the handle binds again at its first use, so that the use is noted.
+      this.generation = table.live === undefined && table.maxIdleSeconds === 0 ? table.generation : -1;
     } else {
       this.row = -1;
       /** @type {Float64Array} */

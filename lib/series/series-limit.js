@@ -45,7 +45,10 @@ class SeriesLimit {
   locate(labels) {
     const table = this.#table;
     const row = table.find(labels);
-    if (row !== -1) return row;
+    if (row !== -1) {
+      table.touch(row);
+      return row;
+    }
     for (const name in labels) if (!this.#index.positions.has(name)) return -1;
     if (this.row === NO_ROW) {
       const overflow = Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW]));
@@ -55,6 +58,7 @@ class SeriesLimit {
       return table.locate(labels);
     }
     if (++this.counter[0] === 1) this.#onFirstOverflow?.();
+    table.touch(this.row);
     return this.row;
   }
 

@@ -67,6 +67,8 @@ const NO_FOLLOWERS = Object.freeze([]);
 class SeriesTable {
   /** @type {SeriesLimit | undefined} */
   #limit = undefined;
+  /** How often rebind() was called. */
+  #rebinds = 0;
 
   /**
    * @param {readonly string[]} labelNames
@@ -90,7 +92,7 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /** Changes whenever a handle must bind again: with `changes`, and with each tick if rows expire. */
+    /** Changes whenever a handle must bind again: with `changes`, and with each call of rebind(). */
     this.generation = 0;
     /** Rises with each row that is set to zero. NaN if another thread sets them. */
     this.resets = 0;
@@ -147,6 +149,7 @@ class SeriesTable {
     if (row < 0) return this.#startNew(row, labels);
     if (this.live === undefined) return row;
     if (!this.live.has(row)) this.#revive(row, this.forms.numberOf(labels));
+    this.noteUse(row);
     return row;
   }
 
@@ -187,11 +190,27 @@ class SeriesTable {
   }
 
   /**
-   * To be called when a row is used without being located. Only tables whose rows expire need this.
+   * To be called when a row is used without being located.
    *
-   * @param {number} _row
+   * @param {number} row
    */
-  touch(_row) {}
+  touch(row) {
+    this.noteUse(row);
+  }
+
+  /**
+   * @protected
+   * @param {number} row that may change, for a compaction under way
+   */
+  noteUse(row) {
+    this.live?.compaction?.note(row);
+  }
+
+  /** Makes children bind to their rows again, although nothing has changed. */
+  rebind() {
+    this.generation++;
+    this.#rebinds++;
+  }
 
   /** After how many seconds an unused row expires; 0 if rows do not expire. */
   get maxIdleSeconds() {
@@ -200,7 +219,7 @@ class SeriesTable {
 
   /** Changes whenever a row is removed, or page, offset or digest of one is replaced. */
   get changes() {
-    return this.generation;
+    return this.generation - this.#rebinds;
   }
 
   /** How many rows have expired. */
@@ -325,14 +344,9 @@ class SeriesTable {
     // Cleared first: if memory runs out below, the compaction is given up.
     live.compaction = undefined;
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
-    if (compaction === undefined) live.compaction = this.newCompaction();
+    if (compaction === undefined) live.compaction = new Compaction(this, this.labelNames);
     else if (compaction.step()) this.#takeOver(compaction);
     else live.compaction = compaction;
-  }
-
-  /** @protected */
-  newCompaction() {
-    return new Compaction(this, this.labelNames);
   }
 
   /** @returns {RowMove | undefined} moves what else is stored for each row, when rows get new numbers */
@@ -351,6 +365,7 @@ class SeriesTable {
     this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
+    this.noteUse(row);
     for (const follower of this.followers) follower.rowReset?.(row);
   }
 
@@ -392,6 +407,7 @@ class SeriesTable {
   addLabelNames(names) {
     const added = names.filter(name => !this.labelNames.includes(name));
     if (added.length === 0) return;
+    this.live ??= LiveRows.all(this.rowCount);
     const compaction = new Compaction(this, [...this.labelNames, ...added]);
     while (!compaction.step());
     this.#takeOver(compaction);

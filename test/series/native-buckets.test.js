@@ -174,3 +174,15 @@ it('a row whose thread was terminated while it replaced the head is read, but no
   words[0][1]--;
   assert.equal(readRow(buckets.memory, 0), undefined);
 });
+
+it('memory that is shared while rows move is shared after that', () => {
+  const buckets = bucketsOf({}, [1, 2]);
+  const table = /** @type {any} */ ({ followers: [] });
+  const move = buckets.startMove();
+  move.copy(0, 0);
+  buckets.share(table);
+  move.finish(1);
+  buckets.share(table);
+  for (const { buffer } of buckets.pagesByKind.flat()) assert.ok(buffer instanceof SharedArrayBuffer);
+  assert.deepEqual(buckets.read(0).positive.counts, [1, 1]);
+});

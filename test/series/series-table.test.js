@@ -230,7 +230,7 @@ test('any sequence of uses, removals and compactions is that of an ordered map',
   assert.ok(compactionsUnderWay > 0, 'no compaction was under way');
 });
 
-test('a compaction takes many steps, in which the table is recorded to, and copies each row once', () => {
+test('a compaction takes many steps, in which the table is recorded to, and copies each row once after that', () => {
   const table = new SeriesTable(['a'], 1);
   let copied = 0;
   let finished = 0;
@@ -247,10 +247,32 @@ test('a compaction takes many steps, in which the table is recorded to, and copi
     add(table, { a: 'v4' }, 1);
   }
   assert.ok(steps > 20_000 / 64, `${steps} steps`);
-  assert.deepEqual([copied, finished], [8000, 1]);
+  assert.deepEqual([copied, finished], [8000 + 2, 1]);
   const valueOf = row => table.pageOf(row)[table.offsetOf(row)];
   const shown = ['v3', 'v4'].map(a => valueOf(table.find({ a })));
   assert.deepEqual(shown, [3 + 1 + steps, 4 + steps]);
+});
+
+test('a compaction ends although all series of a full metric are recorded to in each step', () => {
+  const maxSeries = 1200;
+  const counter = new Counter({ name: 'c', help: 'C', labelNames: ['a'], maxSeries, registers: [] });
+  for (let a = 0; a < 3 * maxSeries; a++) {
+    if (a >= maxSeries) counter.remove({ a: a - maxSeries });
+    counter.inc({ a });
+  }
+  counter.inc({ a: 'beyond' });
+  const { table } = viewOf(counter);
+  const { epoch } = table;
+  let steps = 0;
+  for (const compaction = table.compactionSteps(); !compaction.next().done; steps++) {
+    counter.labels({ a: 2 * maxSeries }).inc();
+    for (let a = 2 * maxSeries + 1; a < 3 * maxSeries; a++) counter.inc({ a });
+    counter.inc({ a: 'beyond' });
+  }
+  assert.deepEqual([table.epoch - epoch, table.rowCount], [1, maxSeries + 1]);
+  assert.ok(steps > 3 * (maxSeries / 64), `${steps} steps`);
+  const values = Array.from(table.liveRows(), row => table.pageOf(row)[table.offsetOf(row)]);
+  assert.deepEqual(new Set(values), new Set([1 + steps]));
 });
 
 test('a summary that is reset between the steps of a compaction has no observations after it', async () => {
