@@ -217,6 +217,11 @@ class SeriesTable {
     return 0;
   }
 
+  /** Whether its rows are sums of what several threads or processes had. */
+  get isTotal() {
+    return false;
+  }
+
   /** Changes whenever a row is removed, or page, offset or digest of one is replaced. */
   get changes() {
     return this.generation - this.#rebinds;

@@ -3,7 +3,9 @@
 // Runs in any process that records. Keeps the counts of rows that end while the process lives, because they
 // have expired or the program has removed them. This concerns counters, histograms and summaries: other
 // processes may still have the label set, and the sum must not fall. Captures offer these counts until the
-// reader has added them to its retired totals.
+// reader has added them to its retired totals. A program that removes a label set and records it again in the
+// same step of its code replaces the counts (`remove()`, then `inc()` with a total): the old ones are
+// dropped.
 //
 // Ended rows are grouped into batches. The first capture that offers a batch closes it and gives it the next
 // number. So a reader only needs to remember the number of its last batch, and no row counts twice.
@@ -38,12 +40,14 @@ const NO_ROWS = new Int32Array(0);
  */
 class Batch {
   #epoch;
-  /** By row of the metric: 1 if it is here. */
+  /** By row of the metric: its row here plus 1, or 0. */
   #has = NO_ROWS;
   /** @type {Int32Array[]} by label, and number of a value in the metric: its number here, or 0 */
   #ids;
   /** @type {Digest[]} by row */
   #digests = [];
+  /** How many rows cannot be replaced any more. */
+  #settled = 0;
 
   /**
    * @param {MetricView} view of the metric
@@ -75,7 +79,7 @@ class Batch {
    * @returns {boolean} false if the batch already has that label set, or the metric's rows have other numbers
    */
   add({ table, digestOf, buckets }, ended) {
-    if (table.epoch !== this.#epoch || this.#has[ended] === 1) return false;
+    if (table.epoch !== this.#epoch || this.#has[ended] > 0) return false;
     const row = this.#addRow(table, ended);
     this.table.setStart(row, table.startAt(ended));
     const offset = table.offsetOf(ended);
@@ -113,8 +117,26 @@ class Batch {
     };
     this.table.follow(row, form, idAt, () => text);
     if (ended >= this.#has.length) this.#has = grown(this.#has, ended + 1);
-    this.#has[ended] = 1;
+    this.#has[ended] = row + 1;
     return row;
+  }
+
+  /**
+   * Drops the counts of a row that has just ended.
+   *
+   * @param {SeriesTable} table of the metric
+   * @param {number} started its row, which has started again
+   */
+  replace(table, started) {
+    const row = table.epoch === this.#epoch ? (this.#has[started] ?? 0) - 1 : -1;
+    if (row < this.#settled) return;
+    this.table.removeRow(row);
+    this.#has[started] = 0;
+  }
+
+  /** From now on, none of the rows that are here can be replaced. */
+  settle() {
+    this.#settled = this.table.rowCount;
   }
 }
 
@@ -128,6 +150,8 @@ class TableEndings {
   closed = [];
 
   #onEnded;
+  /** Whether the program has removed rows in the current step of its code, and may replace them. */
+  #isReplacing = false;
 
   /**
    * @param {MetricView} view
@@ -145,12 +169,28 @@ class TableEndings {
     table.followers = table.followers.filter(follower => follower !== this);
   }
 
+  /** @param {number} row */
+  rowStarted(row) {
+    if (!this.#isReplacing) return;
+    for (const batch of this.open) if (batch.isRemoved) batch.replace(this.view.table, row);
+  }
+
   /**
    * @param {number} row
    * @param {boolean} isExpired
    */
   rowRemoved(row, isExpired) {
     this.#onEnded(this, row, !isExpired);
+    // A row of totals starts again for the next thread that has removed it.
+    if (isExpired || this.#isReplacing || this.view.table.isTotal) return;
+    this.#isReplacing = true;
+    void Promise.resolve().then(() => this.#settle());
+  }
+
+  #settle() {
+    this.#isReplacing = false;
+    this.open = this.open.filter(batch => batch.table.liveCount > 0);
+    for (const batch of this.open) batch.settle();
   }
 }
 
@@ -216,9 +256,9 @@ class EndedRows {
     this.#dropUnread(idleClock.now());
     const number = this.#last + 1;
     for (const { open, closed } of this.#active) {
-      if (open.length === 0) continue;
-      this.#last = number;
       for (const batch of open.splice(0)) {
+        if (batch.table.liveCount === 0) continue;
+        this.#last = number;
         batch.view.ended = { batch: number, isRemoved: batch.isRemoved };
         closed.push(batch);
       }

@@ -72,6 +72,10 @@ class TotalsTable extends SeriesTable {
   get overflowCount() {
     return this.overflows;
   }
+
+  get isTotal() {
+    return true;
+  }
 }
 
 class RetiredTotals {

@@ -114,6 +114,7 @@ describe('rows that have ended', () => {
       for (let i = 0; i < 10; i++, ['kept', 'removed'].forEach(a => record(metric, { a }, 1)))
         await clock.move(120);
       metric.remove({ a: 'removed' });
+      await null;
       // What is recorded from now on is another row.
       record(metric, { a: 'removed' }, 7);
       const ended = await answer(worker, reader);
@@ -155,6 +156,36 @@ describe('rows that have ended', () => {
     assert.deepStrictEqual(shown, [['only', 5]]);
   });
 
+  for (const { name, make, record } of METRIC_TYPES.filter(({ lasts }) => lasts)) {
+    it(`of a ${name} are dropped if the program has removed them and records them again in the same step`, async () => {
+      const worker = makeWorker();
+      const metric = make({ name: 'm', help: 'h', labelNames: ['a'], registers: [worker.registry] });
+      const reader = new Reader();
+      const replace = () => {
+        for (const a of ['x', 'y']) metric.remove({ a });
+        for (const a of ['x', 'y']) record(metric, { a }, 2);
+      };
+      replace();
+      await answer(worker, reader);
+      const [first] = reader.series.sources.map(rowsOf);
+      const { name: log } = worker.source.log;
+      for (let i = 0; i < 50; i++) {
+        replace();
+        if (i % 2 === 0) replace();
+        if (i % 3 === 0) await null;
+        assert.deepStrictEqual(await answer(worker, reader), []);
+      }
+      assert.strictEqual(worker.source.log.name, log);
+      const numbersOf = rows => rows.map(({ numbers, centroids, buckets }) => [numbers, centroids, buckets]);
+      assert.deepStrictEqual(numbersOf(rowsOf(reader.series.sources[0])), numbersOf(first));
+      metric.remove({ a: 'y' });
+      await null;
+      replace();
+      const labels = (await answer(worker, reader)).map(({ labels: { a } }) => a);
+      assert.deepStrictEqual(labels, ['y'], 'it was removed earlier');
+    });
+  }
+
   it('are in batches with rising numbers; a number that is none, old or too large drops nothing', async () => {
     const worker = workerWith();
     const { counter } = worker;
@@ -186,6 +217,7 @@ describe('rows that have ended', () => {
     for (const labels of [{ a: 'x' }, { a: 'x' }, { a: 1, b: true }, { b: undefined, a: 'x' }]) {
       counter.inc(labels, 5);
       counter.removeMatching({});
+      await null;
     }
     counter.labelNames = ['a', 'b', 'c'];
     counter.inc({ a: 'x', c: 'new' }, 7);
@@ -322,6 +354,7 @@ describe('rows that have ended', () => {
     await answer(worker, reader);
     clock.hold(1);
     end();
+    await null;
     end();
     clock.hold(298);
     assert.deepStrictEqual(offered(), ['c', 'c', 'c', 'slow', 'slow', 'slow']);
@@ -382,6 +415,7 @@ describe('rows that have ended', () => {
       const collect = async () => {
         await null;
         counter.remove({ a: 'x' });
+        await null;
         counter.inc({ a: 'x' }, 2);
         if (isWritten) unasked(worker, reader);
       };
@@ -399,7 +433,7 @@ describe('rows that have ended', () => {
       fc.record({ op: fc.constant('inc'), label, value: fc.integer({ min: 1, max: 9 }) }),
       fc.record({ op: fc.constant('remove'), label }),
       fc.record({
-        op: fc.constantFrom('answer', 'answer', 'checkpoint', 'compact', 'restart', 'lost', 'empty'),
+        op: fc.constantFrom('answer', 'answer', 'checkpoint', 'compact', 'restart', 'lost', 'empty', 'step'),
       }),
     );
     const property = fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
@@ -409,13 +443,23 @@ describe('rows that have ended', () => {
       let reader = new Reader();
       let saved = { taken: 0, folded: new Map() };
       const books = new Map();
+      /** What was removed in this step, by label: it does not count if it is recorded again. */
+      const removed = new Map();
+      const remove = a => {
+        const value = counter.value({ a });
+        if (value !== undefined) removed.set(a, value);
+        counter.remove({ a });
+      };
       unasked(worker, reader);
       for (const { op, label: a, value } of steps) {
+        if (!['inc', 'remove', 'empty', 'restart'].includes(op)) removed.clear();
         if (op === 'inc') {
           counter.inc({ a }, value);
-          add(books, { a: String(a) }, value);
-        } else if (op === 'remove') counter.remove({ a });
-        else if (op === 'empty') counter.removeMatching({});
+          add(books, { a: String(a) }, value - (removed.get(a) ?? 0));
+          removed.delete(a);
+        } else if (op === 'remove') remove(a);
+        else if (op === 'empty') for (let each = 0; each <= 5; each++) remove(each);
+        else if (op === 'step') await null;
         else if (op === 'restart') source.log.restart();
         else if (op === 'compact') {
           for (let i = 0; i < 2000; i++) counter.inc({ a: `passing ${i}` }, 0);
