@@ -23,7 +23,6 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  * @property {Layout} layout
  * @property {SeriesTable} table
  * @property {() => void} [beforeRead] to be called after the `collect` hook, before rows are read
- * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {() => (row: number) => ArrayLike<number>} [captureQuantiles] the quantiles at the time of the
  *   call, to be computed later
  * @property {import('../metric/exemplar').Exemplars} [exemplars]
@@ -43,7 +42,8 @@ const { labelPair, labelsText, joinLabels } = require('./label-text');
  * @returns {Family} with the values at the time they are read
  */
 function liveFamily(view, defaultLabels) {
-  const { table, quantileValues, exemplars, buckets } = view;
+  const { table, captureQuantiles, exemplars, buckets } = view;
+  const quantileValues = captureQuantiles?.();
   const exemplarAt = exemplars && exemplars.at.bind(exemplars);
   const bucketsAt = buckets && buckets.read.bind(buckets);
   return familyOf(view, table, { quantileValues, exemplarAt, bucketsAt }, defaultLabels);

@@ -53,9 +53,13 @@ class Counter extends Metric {
    */
   inc(labels, value) {
     const { table, exemplars } = stateOf(this);
+    /** @type {Labels | null | undefined} */
+    let exemplarLabels;
     if (exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
-      incWithExemplar(this, exemplars, labels);
-      return;
+      const record = labels;
+      ({ exemplarLabels, value } = record);
+      if (!isObject(record.labels)) value = record.labels ?? value;
+      labels = isObject(record.labels) ? record.labels : NO_LABELS;
     }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
@@ -67,9 +71,12 @@ class Counter extends Metric {
     }
     if (value == null) value = 1;
     if (!isIncrement(value)) value = checkedIncrement(this, labelSet, value);
+    // Created first, because a sample whose exemplar is refused must not be counted.
+    const exemplar = exemplarLabels == null ? undefined : createExemplar(exemplarLabels, value || 1);
     const row = locate(this, table, labelSet);
     table.pageOf(row)[table.offsetOf(row)] += value;
-    if (exemplars !== undefined) exemplars.putTrace(row, firstColumn, value);
+    if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
+    else if (exemplars !== undefined) exemplars.putTrace(row, 0, value);
   }
 
   /**
@@ -136,29 +143,8 @@ function forgetTotal({ table, totals }, row) {
   if (total !== -1) last.removeRow(total);
 }
 
-/** @returns {number} the only one */
-const firstColumn = () => 0;
-
 /** The original method, even if it is replaced later. */
 const { inc } = Counter.prototype;
-
-/**
- * @param {Counter} counter
- * @param {import('./exemplar').Exemplars} exemplars
- * @param {{labels?: Labels | number | null, value?: number | null, exemplarLabels?: Labels | null}} record
- */
-function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) {
-  const labelSet = isObject(labels) ? labels : NO_LABELS;
-  let increment = (isObject(labels) ? value : (labels ?? value)) ?? 1;
-  if (!isIncrement(increment)) increment = checkedIncrement(counter, labelSet, increment);
-  // Created first, because a sample whose exemplar is refused must not be counted.
-  const exemplar = exemplarLabels == null ? undefined : createExemplar(exemplarLabels, value || 1);
-  const table = tableOf(counter);
-  const row = locate(counter, table, labelSet);
-  table.pageOf(row)[table.offsetOf(row)] += increment;
-  if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
-  else exemplars.putTrace(row, firstColumn, increment);
-}
 
 /**
  * @param {Counter} counter
@@ -184,7 +170,7 @@ function incChild(counter, handle, value, traces) {
   if (!isIncrement(value)) value = checkedIncrement(counter, handle.labels, value);
   if (handle.generation !== handle.table.generation) bind(counter, handle);
   handle.page[handle.offset] += value;
-  if (traces !== undefined) traces.putTrace(handle.row, firstColumn, value);
+  if (traces !== undefined) traces.putTrace(handle.row, 0, value);
   return undefined;
 }
 

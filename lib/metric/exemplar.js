@@ -154,14 +154,13 @@ class Exemplars {
    * For a recording without exemplar labels: takes the active trace, if these are the exemplars.
    *
    * @param {number} row
-   * @param {(value: number) => number} columnOf
+   * @param {number} column
    * @param {number} value
    */
-  putTrace(row, columnOf, value) {
+  putTrace(row, column, value) {
     if (!this.areTraces) return;
     const trace = activeTrace();
     if (trace === undefined || !trace.isSampled) return;
-    const column = columnOf(value);
     const now = Date.now() / 1000;
     const last = this.at(row, column)?.timestamp;
     // A clock may go back.

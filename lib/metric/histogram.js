@@ -96,10 +96,10 @@ class Histogram extends Metric {
    */
   observe(labels, value) {
     const state = stateOf(this);
-    if (state.exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
-      observeWithExemplar(this, labels);
-      return;
-    }
+    /** @type {any} */
+    let exemplarLabels;
+    if (state.exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames))
+      ({ labels, value, exemplarLabels } = /** @type {any} */ (labels));
     /** @type {Labels} */
     let labelSet = NO_LABELS;
     if (isObject(labels)) {
@@ -110,11 +110,13 @@ class Histogram extends Metric {
       value = labels;
     }
     if (!Number.isFinite(value)) throw rejected(this, labels, value);
+    const number = /** @type {number} */ (value);
+    const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
+    // Created first, because an observation whose exemplar is refused must not be counted.
+    const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
     const { table } = state;
     const row = locate(this, table, labelSet);
-    count(state, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
-    if (state.buckets !== undefined) state.buckets.add(row, /** @type {number} */ (value));
-    state.exemplars?.putTrace(row, state.columnOf, value);
+    count(state, row, table.pageOf(row), table.offsetOf(row), number, exemplar);
   }
 
   /**
@@ -301,10 +303,7 @@ function childOf(histogram, handle) {
 function observeChild(histogram, handle, value) {
   if (!Number.isFinite(value)) throw notANumber(value);
   if (handle.generation !== handle.table.generation) bind(histogram, handle);
-  const state = stateOf(histogram);
-  count(state, handle.page, handle.offset, value);
-  if (state.buckets !== undefined) state.buckets.add(handle.row, value);
-  state.exemplars?.putTrace(handle.row, state.columnOf, value);
+  count(stateOf(histogram), handle.row, handle.page, handle.offset, value);
 }
 
 /**
@@ -323,13 +322,19 @@ function rejected(histogram, labels, value) {
 
 /**
  * @param {State} state
+ * @param {number} row
  * @param {Float64Array} page
  * @param {number} offset of the row
  * @param {number} value
+ * @param {import('./exemplar').Exemplar} [exemplar]
  */
-function count({ columnOf, table }, page, offset, value) {
-  page[offset + columnOf(value)]++;
+function count({ columnOf, table, buckets, exemplars }, row, page, offset, value, exemplar) {
+  const column = columnOf(value);
+  page[offset + column]++;
   page[offset + table.width - 1] += value;
+  if (buckets !== undefined) buckets.add(row, value);
+  if (exemplar !== undefined) exemplars?.record(row, column, exemplar);
+  else if (exemplars !== undefined) exemplars.putTrace(row, column, value);
 }
 
 /**
@@ -347,28 +352,6 @@ function listenerOf(listeners) {
       };
     },
   };
-}
-
-/**
- * @param {Histogram} histogram
- * @param {{labels?: Labels | number | null, value?: number | null, exemplarLabels?: Labels | null}} record
- */
-function observeWithExemplar(histogram, record) {
-  const { labels, exemplarLabels } = record;
-  const labelSet = isObject(labels) ? labels : NO_LABELS;
-  const value = !isObject(labels) && (labels || labels === 0) ? labels : record.value;
-  if (!Number.isFinite(value)) throw rejected(histogram, labels, value);
-  const number = /** @type {number} */ (value);
-  const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
-  // Created first, because an observation whose exemplar is refused must not be counted.
-  const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
-  const state = /** @type {State} */ (stateOf(histogram));
-  const { table, exemplars, columnOf, buckets } = state;
-  const row = locate(histogram, table, labelSet);
-  count(state, table.pageOf(row), table.offsetOf(row), number);
-  buckets?.add(row, number);
-  if (exemplar !== undefined) exemplars?.record(row, columnOf(number), exemplar);
-  else exemplars?.putTrace(row, columnOf, number);
 }
 
 module.exports = { Histogram };

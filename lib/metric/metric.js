@@ -406,10 +406,11 @@ function locateAnew(metric, table, labels) {
  * @param {(sample: JsonSample) => T} toJson has the keys in prom-client's order
  * @returns {T[]}
  */
-function jsonValues({ name, layout, table, quantileValues }, toJson) {
+function jsonValues({ name, layout, table, captureQuantiles }, toJson) {
   const { marker = '', read } = kindOf(layout);
   const samples = samplesOf(layout);
   const values = new Array(samples.length).fill(0);
+  const quantileValues = captureQuantiles?.();
   return Array.from(table.liveRows(), row => {
     read(values, table.pageOf(row), table.offsetOf(row), quantileValues?.(row) ?? []);
     return samples.map(({ suffix, mark, column }, i) => {

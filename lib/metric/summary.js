@@ -213,7 +213,6 @@ class Summary extends Metric {
     return Object.assign(super[READ](), {
       layout: { kind: 'summary', marks: percentiles },
       beforeRead: pruneAgedBuckets ? () => prune(this) : undefined,
-      quantileValues: (/** @type {number} */ row) => quantileValues(this, row),
       captureQuantiles: () => captureQuantiles(this),
       digestOf: (/** @type {number} */ row) => state.quantiles[row],
       windowed: Boolean(maxAgeSeconds && ageBuckets),
@@ -311,16 +310,6 @@ function count({ quantiles }, row, page, offset, value) {
   page[offset + SUM] += value;
   page[offset + COUNT]++;
   quantiles[row].push(value);
-}
-
-/**
- * @param {Summary} summary
- * @param {number} row
- * @returns {number[]}
- */
-function quantileValues(summary, row) {
-  const { percentiles } = /** @type {any} */ (summary);
-  return quantilesOf(stateOf(summary).quantiles[row].slices(), percentiles);
 }
 
 /**

@@ -6,9 +6,6 @@ const { withAdvice } = require('../registry/metric-definition');
 const { checkOptionNames } = require('../options/option-names');
 const { invalidOption } = require('../options/coded-error');
 
-// Loaded with the library, so that it binds the real timers before a test fakes them.
-require('./sampling/loop-turn');
-
 /** @typedef {import('./sampling/metric-group').MetricGroup} MetricGroup */
 /** @typedef {import('./sampling/metric-group').Family} Family */
 

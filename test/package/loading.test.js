@@ -137,7 +137,6 @@ describe('loading the library', () => {
       'lib/cluster/wire/messages.js',
       'lib/cluster/worker/worker-hook.js',
       'lib/runtime/default-metrics.js',
-      'lib/runtime/sampling/loop-turn.js',
     ]);
   });
 

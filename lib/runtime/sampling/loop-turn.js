@@ -1,7 +1,6 @@
 'use strict';
 
-// Bound when this file is loaded: a scrape that waits for a test's fake timer would never end.
-const { setImmediate } = require('node:timers');
+const { turn } = require('../../event-loop/slices');
 const { stopwatch } = require('../../metric/stopwatch');
 
 /**
@@ -14,9 +13,8 @@ async function loopTurn() {
   // the application's.
   await undefined;
   const elapsed = stopwatch();
-  return new Promise(resolve => {
-    setImmediate(() => resolve(elapsed()));
-  });
+  await turn();
+  return elapsed();
 }
 
 module.exports = { loopTurn };
