@@ -5,24 +5,23 @@
 // Chunks without observations do not exist.
 
 const { CHUNK_SHIFT } = require('./merged-buckets');
-const { pageShiftOf, pageMaskOf } = require('./number-pages');
+const { pageMaskOf } = require('./number-pages');
 
 /** @typedef {import('./merged-buckets').Buckets} Buckets */
 /** @typedef {import('./merged-buckets').Side} Side */
 
 /**
  * @typedef {object} BucketMemory
- * @property {Float64Array[]} numbers of heads
- * @property {Int32Array[]} words of heads: the same memory
+ * @property {Int32Array[]} heads pages of heads
  * @property {Int32Array[]} pages of directories and chunks
+ * @property {number} zeroThreshold of all rows
  * @property {number} maxBuckets of a row
  */
 
 /**
- * The head of a row, or its replacement that is being built: words from `at` on, and the same memory as
- * numbers.
+ * The head of a row, or its replacement that is being built: words from `at` on.
  *
- * @typedef {{words: Int32Array, numbers: Float64Array, at: number}} Head
+ * @typedef {{words: Int32Array, at: number}} Head
  */
 
 // Fields of a head, in words. The version is odd while the head is replaced, so a reader in another thread
@@ -44,14 +43,12 @@ const FIRST = 1;
 const LENGTH = 2;
 // The place of the checksum of the words that change only when a head is replaced, see isWhole().
 const CHECK = 11;
-// A head in numbers.
-const ZERO_THRESHOLD = 6;
-const ZERO_COUNT = 7;
-const HEAD_NUMBERS = 8;
-const WORDS_OF_NUMBER = 2;
-const HEAD_WORDS = HEAD_NUMBERS * WORDS_OF_NUMBER;
+// The lower 32 bits of the zero bucket's count; the next word has the upper ones.
+const ZERO_COUNT = 12;
+const HEAD_WORDS = 14;
 
-const HEAD_SHIFT = pageShiftOf(HEAD_NUMBERS);
+/** A page has 2 to the power of this heads: about 128 KB. */
+const HEAD_SHIFT = 11;
 const HEAD_MASK = pageMaskOf(HEAD_SHIFT);
 
 const CHUNK = 1 << CHUNK_SHIFT;
@@ -77,7 +74,7 @@ const ATTEMPTS = 100;
  */
 function readRow(memory, row) {
   const page = row >> HEAD_SHIFT;
-  const head = { words: memory.words[page], numbers: memory.numbers[page], at: headOf(row) };
+  const head = { words: memory.heads[page], at: headOf(row) };
   if (!(head.at < head.words?.length)) return undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const version = Atomics.load(head.words, head.at + VERSION);
@@ -159,11 +156,11 @@ function isPlace(pages, place, size) {
  * @param {Head} head
  * @returns {Buckets}
  */
-function readHead({ pages, maxBuckets }, { words, numbers, at }) {
+function readHead({ pages, zeroThreshold, maxBuckets }, { words, at }) {
   return {
     schema: words[at + SCHEMA],
-    zeroThreshold: numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD],
-    zeroCount: numbers[at / WORDS_OF_NUMBER + ZERO_COUNT],
+    zeroThreshold,
+    zeroCount: (words[at + ZERO_COUNT] >>> 0) + words[at + ZERO_COUNT + 1] * TWO_32,
     positive: readSide(pages, words, at, at + POSITIVE),
     negative: readSide(pages, words, at, at + NEGATIVE),
     maxBuckets,
@@ -212,17 +209,12 @@ function readSide(pages, words, head, side) {
 }
 
 /**
- * @param {Int32Array[]} words of heads
+ * @param {Int32Array[]} heads
  * @param {number} row
  * @returns {number} rises with each change of the row; -1 if its memory is not there
  */
-function changesOfRow(words, row) {
-  return words[row >> HEAD_SHIFT]?.[headOf(row) + CHANGES] ?? -1;
-}
-
-/** @param {Float64Array} numbers */
-function wordsOf({ buffer, byteOffset, length }) {
-  return new Int32Array(buffer, byteOffset, length * WORDS_OF_NUMBER);
+function changesOfRow(heads, row) {
+  return heads[row >> HEAD_SHIFT]?.[headOf(row) + CHANGES] ?? -1;
 }
 
 /** @param {number} row */
@@ -247,10 +239,7 @@ module.exports = {
   FIRST,
   LENGTH,
   CHECK,
-  ZERO_THRESHOLD,
   ZERO_COUNT,
-  HEAD_NUMBERS,
-  WORDS_OF_NUMBER,
   HEAD_WORDS,
   HEAD_SHIFT,
   HEAD_MASK,
@@ -265,7 +254,6 @@ module.exports = {
   checkOf,
   readHead,
   changesOfRow,
-  wordsOf,
   headOf,
   chunkSize,
 };

@@ -4,7 +4,7 @@
 // moment: allocating memory for 10,000 rows would block the event loop for 2 ms. A page of memory is copied
 // just before it changes.
 
-const { readHead, headOf, HEAD_SHIFT, wordsOf, HEADS } = require('./bucket-memory');
+const { readHead, headOf, HEAD_SHIFT, HEADS } = require('./bucket-memory');
 
 class CapturedBuckets {
   #memory;
@@ -12,24 +12,22 @@ class CapturedBuckets {
   isOver = false;
 
   /** @param {import('./bucket-memory').BucketMemory} memory */
-  constructor({ numbers, words, pages, maxBuckets }) {
-    this.#memory = { numbers: [...numbers], words: [...words], pages: [...pages], maxBuckets };
+  constructor(memory) {
+    this.#memory = { ...memory, heads: [...memory.heads], pages: [...memory.pages] };
   }
 
   /**
    * To be called before a page changes.
    *
    * @param {number} kind of the page
-   * @param {Float64Array | Int32Array} page
+   * @param {Int32Array} page
    * @param {number} number of the page
    */
   keep(kind, page, number) {
-    const { numbers, words, pages } = this.#memory;
-    const ofKind = /** @type {(Float64Array | Int32Array)[]} */ (kind === HEADS ? numbers : pages);
+    const { heads, pages } = this.#memory;
+    const ofKind = kind === HEADS ? heads : pages;
     // Otherwise it is already a copy, or newer than this capture.
-    if (ofKind[number] !== page) return;
-    ofKind[number] = page.slice();
-    if (kind === HEADS) words[number] = wordsOf(numbers[number]);
+    if (ofKind[number] === page) ofKind[number] = page.slice();
   }
 
   /**
@@ -37,9 +35,7 @@ class CapturedBuckets {
    * @returns {import('./merged-buckets').Buckets} populated ones only
    */
   read(row) {
-    const page = row >> HEAD_SHIFT;
-    const { words, numbers } = this.#memory;
-    return readHead(this.#memory, { words: words[page], numbers: numbers[page], at: headOf(row) });
+    return readHead(this.#memory, { words: this.#memory.heads[row >> HEAD_SHIFT], at: headOf(row) });
   }
 }
 

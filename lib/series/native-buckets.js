@@ -5,7 +5,6 @@
 
 const { MIN_SCHEMA, indexOf } = require('./native-index');
 const { CHUNK_SHIFT, MOST_CHUNKS, lowered, atSchema, fitting } = require('./merged-buckets');
-const { growPages } = require('./number-pages');
 const { CapturedBuckets } = require('./captured-buckets');
 const {
   VERSION,
@@ -19,10 +18,7 @@ const {
   FIRST,
   LENGTH,
   CHECK,
-  ZERO_THRESHOLD,
   ZERO_COUNT,
-  HEAD_NUMBERS,
-  WORDS_OF_NUMBER,
   HEAD_WORDS,
   HEAD_SHIFT,
   HEAD_MASK,
@@ -36,7 +32,6 @@ const {
   checkOf,
   readHead,
   changesOfRow,
-  wordsOf,
   headOf,
   chunkSize,
 } = require('./bucket-memory');
@@ -48,6 +43,7 @@ const {
 /** @typedef {import('./series-table').RowListener} RowListener */
 /** @typedef {import('./series-table').SeriesTable} SeriesTable */
 
+const FIRST_HEADS = 4;
 const FIRST_PAGE = 128;
 
 /**
@@ -56,10 +52,8 @@ const FIRST_PAGE = 128;
  * @implements {RowListener}
  */
 class NativeBuckets {
-  /** @type {Float64Array[]} */
-  #numbers = [];
-  /** @type {Int32Array[]} the same memory */
-  #words = [];
+  /** @type {Int32Array[]} */
+  #heads = [];
   /** @type {Int32Array[]} */
   #pages = [];
   /** How much of the last page is in use. */
@@ -99,13 +93,13 @@ class NativeBuckets {
   add(row, value) {
     const isCaptured = this.#captures !== undefined;
     if (isCaptured) this.#keep(HEADS, row >> HEAD_SHIFT);
-    const words = this.#words[row >> HEAD_SHIFT];
-    const numbers = this.#numbers[row >> HEAD_SHIFT];
-    const first = (row & HEAD_MASK) * HEAD_NUMBERS;
-    const head = first * WORDS_OF_NUMBER;
+    const words = this.#heads[row >> HEAD_SHIFT];
+    const head = (row & HEAD_MASK) * HEAD_WORDS;
     const size = value < 0 ? -value : value;
-    if (size <= numbers[first + ZERO_THRESHOLD]) {
-      numbers[first + ZERO_COUNT]++;
+    if (size <= this.zeroThreshold) {
+      const low = head + ZERO_COUNT;
+      if (words[low] === -1) storeWide(words, head, words, low, low + 1, (words[low + 1] + 1) * TWO_32);
+      else words[low]++;
       words[head + CHANGES]++;
       return;
     }
@@ -141,12 +135,12 @@ class NativeBuckets {
 
   /** @returns {BucketMemory} */
   get memory() {
-    return { numbers: this.#numbers, words: this.#words, pages: this.#pages, maxBuckets: this.maxBuckets };
+    const { zeroThreshold, maxBuckets } = this;
+    return { heads: this.#heads, pages: this.#pages, zeroThreshold, maxBuckets };
   }
 
-  /** @returns {(Float64Array | Int32Array)[][]} */
   get pagesByKind() {
-    return [this.#numbers, this.#pages];
+    return [this.#heads, this.#pages];
   }
 
   /** The size of its memory. */
@@ -164,8 +158,8 @@ class NativeBuckets {
     this.#table = table;
     if (this.#isShared) return;
     this.#isShared = true;
-    this.#numbers.forEach((_, number) => this.#setNumbers(number));
-    this.#pages = this.#pages.map(page => sharedCopyOf(page));
+    this.#heads = this.#heads.map(sharedCopyOf);
+    this.#pages = this.#pages.map(sharedCopyOf);
   }
 
   /**
@@ -188,7 +182,7 @@ class NativeBuckets {
    */
   #keep(kind, number) {
     if (this.#captures === undefined) return;
-    const page = kind === HEADS ? this.#numbers[number] : this.#pages[number];
+    const page = this.pagesByKind[kind][number];
     const captures = this.#captures.filter(capture => capture.deref()?.isOver === false);
     for (const capture of captures) capture.deref()?.keep(kind, page, number);
     this.#captures = captures.length === 0 ? undefined : captures;
@@ -209,7 +203,7 @@ class NativeBuckets {
    * @param {number} row
    */
   changesOf(row) {
-    return changesOfRow(this.#words, row);
+    return changesOfRow(this.#heads, row);
   }
 
   /**
@@ -220,13 +214,13 @@ class NativeBuckets {
   clear(row) {
     this.#start(row);
     const head = this.#headOf(row);
-    const { words, numbers, at } = head;
+    const { words, at } = head;
     // A new row already is in this state: writing it would take most of the time of a new label set.
     const isNew =
       words[at + POPULATED] === 0 &&
       words[at + SCHEMA] === this.schema &&
-      numbers[at / WORDS_OF_NUMBER + ZERO_COUNT] === 0 &&
-      numbers[at / WORDS_OF_NUMBER + ZERO_THRESHOLD] === this.zeroThreshold;
+      words[at + ZERO_COUNT] === 0 &&
+      words[at + ZERO_COUNT + 1] === 0;
     if (isNew) return;
     this.#keep(HEADS, row >> HEAD_SHIFT);
     this.#rewrite(head, this.#noBuckets());
@@ -246,8 +240,7 @@ class NativeBuckets {
       finish: () => {
         // Perhaps they were shared since the move began.
         this.#isShared = target.#isShared;
-        this.#numbers = target.#numbers;
-        this.#words = target.#words;
+        this.#heads = target.#heads;
         this.#pages = target.#pages;
         this.#end = target.#end;
         this.#free = target.#free;
@@ -263,10 +256,10 @@ class NativeBuckets {
   copyRow(row, from, old) {
     // The row may already have a copy of an earlier state.
     this.clear(row);
-    const words = this.#words[row >> HEAD_SHIFT];
+    const words = this.#heads[row >> HEAD_SHIFT];
     const head = headOf(row);
     const start = headOf(old);
-    words.set(from.#words[old >> HEAD_SHIFT].subarray(start, start + HEAD_WORDS), head);
+    words.set(from.#heads[old >> HEAD_SHIFT].subarray(start, start + HEAD_WORDS), head);
     const size = chunkSize(words[head + IS_WIDE]);
     for (const side of [head + POSITIVE, head + NEGATIVE]) {
       if (words[side + PLACE] === 0) continue;
@@ -318,7 +311,7 @@ class NativeBuckets {
       this.#addCount(head, side, index, count);
       return;
     }
-    if (isWide) storeWide(head, page, slot, total);
+    if (isWide) storeWide(words, at, page, slot, slot + CHUNK, total);
     else page[slot] = total;
     if (before > 0) return;
     words[at + POPULATED]++;
@@ -337,12 +330,11 @@ class NativeBuckets {
    * @param {boolean} [isWide]
    */
   #rewrite(head, buckets, isWide = isLarge(buckets.positive) || isLarge(buckets.negative)) {
-    const numbers = new Float64Array(HEAD_NUMBERS);
-    const next = { words: wordsOf(numbers), numbers, at: 0 };
+    const next = { words: new Int32Array(HEAD_WORDS), at: 0 };
     next.words[SCHEMA] = buckets.schema;
     next.words[IS_WIDE] = isWide ? 1 : 0;
-    numbers[ZERO_THRESHOLD] = buckets.zeroThreshold;
-    numbers[ZERO_COUNT] = buckets.zeroCount;
+    next.words[ZERO_COUNT] = buckets.zeroCount;
+    next.words[ZERO_COUNT + 1] = buckets.zeroCount / TWO_32;
     for (const side of [POSITIVE, NEGATIVE]) {
       const { indices, counts } = side === POSITIVE ? buckets.positive : buckets.negative;
       for (let i = 0; i < indices.length; i++) this.#addCount(next, side, indices[i], counts[i]);
@@ -472,14 +464,7 @@ class NativeBuckets {
    * @returns {Head}
    */
   #headOf(row) {
-    const page = row >> HEAD_SHIFT;
-    return { words: this.#words[page], numbers: this.#numbers[page], at: headOf(row) };
-  }
-
-  /** @param {number} number of a page of heads that was replaced */
-  #setNumbers(number) {
-    if (this.#isShared) this.#numbers[number] = sharedCopyOf(this.#numbers[number]);
-    this.#words[number] = wordsOf(this.#numbers[number]);
+    return { words: this.#heads[row >> HEAD_SHIFT], at: headOf(row) };
   }
 
   /**
@@ -501,25 +486,26 @@ class NativeBuckets {
 
   /** @param {number} row */
   #isStarted(row) {
-    return headOf(row) < (this.#words[row >> HEAD_SHIFT]?.length ?? 0);
+    return headOf(row) < (this.#heads[row >> HEAD_SHIFT]?.length ?? 0);
   }
 
   /** @param {number} row has a head afterwards */
   #start(row) {
+    const heads = this.#heads;
     while (!this.#isStarted(row)) {
-      const numbers = this.#numbers;
-      const full = Math.max(numbers.length - 1, 0);
-      const rows = (full << HEAD_SHIFT) + (numbers[full]?.length ?? 0) / HEAD_NUMBERS;
-      growPages(numbers, rows, HEAD_NUMBERS, HEAD_SHIFT);
-      const last = numbers.length - 1;
-      this.#setNumbers(last);
-      for (let at = (rows & HEAD_MASK) * HEAD_NUMBERS; at < numbers[last].length; at += HEAD_NUMBERS) {
-        const words = this.#words[last].subarray(at * WORDS_OF_NUMBER);
-        words[SCHEMA] = this.schema;
-        words[CHECK] = checkOf(words, 0);
-        numbers[last][at + ZERO_THRESHOLD] = this.zeroThreshold;
+      const last = heads.at(-1);
+      const isFull = last === undefined || last.length === HEAD_WORDS << HEAD_SHIFT;
+      const before = isFull ? 0 : last.length;
+      const length = before * 2 || HEAD_WORDS * (last === undefined ? FIRST_HEADS : 1 << HEAD_SHIFT);
+      const words = new Int32Array(length);
+      if (!isFull) words.set(last);
+      for (let at = before; at < length; at += HEAD_WORDS) {
+        words[at + SCHEMA] = this.schema;
+        words[at + CHECK] = checkOf(words, at);
       }
-      this.#tell(HEADS, last);
+      const number = isFull ? heads.length : heads.length - 1;
+      heads[number] = this.#isShared ? sharedCopyOf(words) : words;
+      this.#tell(HEADS, number);
     }
   }
 }
@@ -545,17 +531,19 @@ function replaceHead({ words, at }, next) {
 /**
  * The same for the two halves of a count.
  *
- * @param {Head} head
+ * @param {Int32Array} words of the head
+ * @param {number} at
  * @param {Int32Array} page
- * @param {number} slot
+ * @param {number} low place of the lower half
+ * @param {number} high
  * @param {number} count
  */
-function storeWide({ words, at }, page, slot, count) {
+function storeWide(words, at, page, low, high, count) {
   const version = words[at + VERSION];
   Atomics.store(words, at + VERSION, version + 1);
   Atomics.load(words, at + VERSION);
-  page[slot] = count;
-  page[slot + CHUNK] = count / TWO_32;
+  page[low] = count;
+  page[high] = count / TWO_32;
   Atomics.store(words, at + VERSION, version + 2);
 }
 
@@ -568,15 +556,13 @@ function copyOf({ words, at }) {
 }
 
 /**
- * @template {Float64Array | Int32Array} T
- * @param {T} page
- * @returns {T} a copy in shared memory; the page itself if there is no memory, because the application must
- *   be able to record
+ * @param {Int32Array} page
+ * @returns {Int32Array} a copy in shared memory; the page itself if there is no memory, because the
+ *   application must be able to record
  */
 function sharedCopyOf(page) {
   try {
-    const Pages = /** @type {any} */ (page.constructor);
-    const copy = new Pages(new SharedArrayBuffer(page.byteLength));
+    const copy = new Int32Array(new SharedArrayBuffer(page.byteLength));
     copy.set(page);
     return copy;
   } catch {

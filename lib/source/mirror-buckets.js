@@ -16,9 +16,12 @@ class MirrorBuckets {
   /** @type {Read[]} by row */
   #last = [];
 
-  /** @param {number} maxBuckets of the metric */
-  constructor(maxBuckets) {
-    this.#memory = { numbers: [], words: [], pages: [], maxBuckets };
+  /**
+   * @param {number} zeroThreshold of the metric
+   * @param {number} maxBuckets of the metric
+   */
+  constructor(zeroThreshold, maxBuckets) {
+    this.#memory = { heads: [], pages: [], zeroThreshold, maxBuckets };
   }
 
   /**
@@ -27,13 +30,8 @@ class MirrorBuckets {
    * @param {SharedArrayBuffer} memory
    */
   setPage(kind, number, memory) {
-    const { numbers, words, pages } = this.#memory;
-    if (kind === CHUNKS) {
-      pages[number] = new Int32Array(memory);
-      return;
-    }
-    numbers[number] = new Float64Array(memory);
-    words[number] = new Int32Array(memory);
+    const { heads, pages } = this.#memory;
+    (kind === CHUNKS ? pages : heads)[number] = new Int32Array(memory);
   }
 
   /**
@@ -60,7 +58,7 @@ class MirrorBuckets {
    */
   #latest(row) {
     // Read first: if the thread counts while the row is read, the next call reads it again.
-    const changes = changesOfRow(this.#memory.words, row);
+    const changes = changesOfRow(this.#memory.heads, row);
     const last = this.#last[row];
     if (last?.changes === changes) return last;
     const buckets = readRow(this.#memory, row);

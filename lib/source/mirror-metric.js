@@ -26,8 +26,8 @@ const PLACE_NUMBERS = 3;
  */
 
 /** Loaded on first use: programs without native histograms do not need this file. */
-const mirrorBuckets = (/** @type {number} */ maxBuckets) =>
-  new (require('./mirror-buckets').MirrorBuckets)(maxBuckets);
+const mirrorBuckets = (/** @type {any} */ { zeroThreshold, maxBuckets }) =>
+  new (require('./mirror-buckets').MirrorBuckets)(zeroThreshold, Number(maxBuckets));
 
 class MirrorMetric {
   /** @type {MirrorDigest[]} by row */
@@ -47,7 +47,7 @@ class MirrorMetric {
    * @param {HookOf} hookOf
    */
   constructor(number, definition, hookOf) {
-    const { name, help, type, aggregator, windowed, exemplarWidth, maxBuckets } = definition;
+    const { name, help, type, aggregator, windowed, exemplarWidth } = definition;
     const { labelNames, width, pageShift } = definition;
     const layout = /** @type {any} */ (
       layoutFrom(definition.layout.kind, definition.layout.marks.map(Number))
@@ -59,7 +59,7 @@ class MirrorMetric {
     this.#view = {
       ...{ name, help, type, aggregator, layout, table },
       ...(isComputed ? { digestOf, windowed } : {}),
-      ...(hasBuckets ? { buckets: mirrorBuckets(Number(maxBuckets)) } : {}),
+      ...(hasBuckets ? { buckets: mirrorBuckets(definition) } : {}),
     };
     this.name = name;
     this.#exemplarWidth = exemplarWidth;

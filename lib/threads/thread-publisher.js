@@ -263,6 +263,7 @@ class ThreadPublisher {
       ...{ ...common, name, help, type, aggregator, windowed, labelNames, width, pageShift },
       ...{ maxIdleSeconds, expiredCount: table.expiredCount },
       exemplarWidth: view.exemplars?.width ?? 0,
+      zeroThreshold: view.buckets?.zeroThreshold,
       // JSON has no infinity.
       maxBuckets: String(view.buckets?.maxBuckets),
       layout: { kind: layout.kind, marks: layout.marks.map(String) },

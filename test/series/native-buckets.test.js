@@ -56,6 +56,20 @@ it('a count of more than 32 bits is exact', () => {
   assert.deepEqual(merged.positive, { indices: [7, 10], counts: [2 ** 40 + 2 ** 32 + 4, 1] });
 });
 
+it('so is that of the zero bucket', () => {
+  const buckets = bucketsOf({}, [0]);
+  const head = buckets.memory.heads[0];
+  head[head.lastIndexOf(1)] = -2;
+  assert.equal(buckets.read(0).zeroCount, 2 ** 32 - 2);
+  for (let i = 0; i < 4; i++) buckets.add(0, 0);
+  assert.equal(readRow(buckets.memory, 0)?.zeroCount, 2 ** 32 + 2);
+  // Has a new head.
+  buckets.add(0, 3);
+  assert.equal(buckets.read(0).zeroCount, 2 ** 32 + 2);
+  buckets.clear(0);
+  assert.equal(buckets.read(0).zeroCount, 0);
+});
+
 it('beyond the limit of populated buckets the schema falls, and no observation is lost', () => {
   const values = Array.from({ length: 500 }, (_, i) => 1.01 ** (i - 250) * (i % 3 === 0 ? -1 : 1));
   const { schema, positive, negative, ...rest } = bucketsOf({ schema: 8, maxBuckets: 20 }, values).read(0);
@@ -167,11 +181,11 @@ it('a merge counts once what is in a bucket that a zero threshold cuts, where th
 
 it('a row whose thread was terminated while it replaced the head is read, but not one that is half of each', () => {
   const buckets = bucketsOf({}, [1, 2, -3]);
-  const { words } = buckets.memory;
+  const { heads } = buckets.memory;
   const before = buckets.read(0);
-  words[0][0]++;
+  heads[0][0]++;
   assert.deepEqual(readRow(buckets.memory, 0), before);
-  words[0][1]--;
+  heads[0][1]--;
   assert.equal(readRow(buckets.memory, 0), undefined);
 });
 
