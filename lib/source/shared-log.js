@@ -20,11 +20,11 @@ class LogWriter {
   #words = newChunk(FIRST_BYTES);
   #bytes = bytesOf(this.#words);
   #end = HEAD_WORDS;
-  first = this.#words.buffer;
 
-  /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk except the first */
+  /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk, before it has records */
   constructor(onChunk) {
     this.#onChunk = onChunk;
+    onChunk(this.#words.buffer);
   }
 
   /**

@@ -83,18 +83,13 @@ class ThreadHub {
   /** How many threads have joined. */
   get count() {
     this.receiveAll();
-    return this.#shown.filter(({ hasLeft }) => !hasLeft).length;
+    return [...this.#threads.values()].filter(({ hasLeft }) => !hasLeft).length;
   }
 
   /** Whether no thread has ever been shown. */
   get isEmpty() {
     this.receiveAll();
     return this.#isAggregated === undefined;
-  }
-
-  /** @returns {ThreadRecord[]} */
-  get #shown() {
-    return [...this.#threads.values()].filter(({ isPublished }) => isPublished);
   }
 
   /**
@@ -104,7 +99,7 @@ class ThreadHub {
   registries() {
     return this.#isAggregated === false
       ? this.registriesOfMember()
-      : this.#shown.map(({ registry }) => registry);
+      : Array.from(this.#threads.values(), ({ registry }) => registry);
   }
 
   /** @returns {any[]} current registries of the threads, for the page of a cluster or group */
@@ -112,7 +107,7 @@ class ThreadHub {
     this.receiveAll();
     if (this.#members === undefined) {
       this.#members = new MemberThreads();
-      for (const record of this.#shown) this.#members.share(record, record.parts);
+      for (const record of this.#threads.values()) this.#members.share(record, record.parts);
     }
     return this.#members.registries;
   }
@@ -121,13 +116,13 @@ class ThreadHub {
   share() {
     // Not to MemberThreads, which have it: they would read it twice.
     if (this.#isAggregated)
-      for (const record of [...this.#ended.values(), ...this.#shown])
+      for (const record of [...this.#ended.values(), ...this.#threads.values()])
         this.#shareWithAggregator(record, record.parts);
   }
 
   /** @returns {number[]} numbers of the threads that the aggregator shows */
   shown() {
-    return this.#isAggregated ? this.#shown.map(({ number }) => number) : [];
+    return this.#isAggregated ? Array.from(this.#threads.values(), ({ number }) => number) : [];
   }
 
   /** @param {number[]} numbers of threads whose counts are part of the totals */
@@ -213,9 +208,11 @@ class ThreadHub {
   /** @param {any} message in the inbox, to which any code of the process can post */
   #receive(message) {
     try {
+      const former = this.#threads.get(message.previous);
       if (message.join === true) this.#add(message);
       const record = this.#threads.get(message.thread);
       if (record !== undefined) this.#apply(record, message);
+      if (former !== undefined) this.#replace(former);
     } catch (error) {
       debug('a message of a thread cannot be read: %O', error);
     }
@@ -223,12 +220,12 @@ class ThreadHub {
 
   /** @param {any} message */
   #add(message) {
-    const { thread: id, threadId, previous, listening } = message;
+    const { thread: id, threadId, listening } = message;
     // Throws if the message is not that of a thread.
     Atomics.load(listening, 0);
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
-    const record = new ThreadRecord(this.#nextNumber, message, this.#threads.get(previous), request =>
+    const record = new ThreadRecord(this.#nextNumber, message, request =>
       record.channel?.postMessage(request),
     );
     this.#nextNumber++;
@@ -236,6 +233,10 @@ class ThreadHub {
     this.#threads.set(id, record);
     // Until then, the thread posts to the inbox.
     Atomics.store(record.listening, 0, 1);
+    if (this.#isAggregated !== undefined) return;
+    this.#isAggregated = !this.#isMember();
+    if (this.#isAggregated) void this.#primary()?.supervisor.start();
+    else this.#members = new MemberThreads();
   }
 
   /**
@@ -246,45 +247,26 @@ class ThreadHub {
     // The record may have been replaced while the inbox was read.
     if (this.#threads.get(record.id) !== record) return;
     const { hooks } = record;
-    const { parts, published, left, ended, started, answer, failed } = message;
+    const { parts, left, ended, started, answer, failed } = message;
     record.add(message);
-    if (parts !== undefined && record.isPublished) this.#share(record, parts);
+    if (parts !== undefined) this.#share(record, parts);
     hooks.started(started);
-    if (published === true) this.#onPublished(record);
-    if (left === true) this.#onLeft(record);
+    if (left === true) record.hasLeft = true;
     if (answer !== undefined) void this.#onAnswer(record, answer, new Map(failed));
     // The thread does not answer requests any more.
-    if (ended === true) hooks.end();
+    if (left === true || ended === true) hooks.end();
     // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
     if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
   }
 
-  /** @param {ThreadRecord} record of a thread that does not publish or answer any more */
-  #onLeft(record) {
-    record.hasLeft = true;
-    // It may have failed before it had published everything. Its former numbers are then more complete.
-    if (!record.isPublished && record.former === undefined) this.#onPublished(record);
-    record.hooks.end();
-  }
-
-  /** @param {ThreadRecord} record which is shown from now on, in place of its former record */
-  #onPublished(record) {
-    record.isPublished = true;
-    if (this.#isAggregated === undefined) {
-      this.#isAggregated = !this.#isMember();
-      if (this.#isAggregated) void this.#primary()?.supervisor.start();
-      else this.#members = new MemberThreads();
-    }
-    this.#share(record, record.parts);
-    for (let { former } = record; former !== undefined; former = former.former) {
-      // Everything that it had sent, because its log may contain ended rows.
-      former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
-      this.#applyReceived(former);
-      this.#remove(former);
-      this.#end(former, true);
-      this.#members?.forget(former);
-    }
-    record.former = undefined;
+  /** @param {ThreadRecord} former of a thread that is shown with another record now */
+  #replace(former) {
+    // Everything that it had sent, because its log may contain ended rows.
+    former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
+    this.#applyReceived(former);
+    this.#remove(former);
+    this.#end(former, true);
+    this.#members?.forget(former);
   }
 
   /**
@@ -317,13 +299,6 @@ class ThreadHub {
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
-    const { former } = record;
-    if (!record.isPublished && former !== undefined) {
-      this.#remove(record);
-      this.#retire(former);
-      return;
-    }
-    if (!record.isPublished) this.#onPublished(record);
     this.#remove(record);
     this.#end(record, false);
     this.#members?.retire(record);

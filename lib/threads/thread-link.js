@@ -24,6 +24,12 @@ class ThreadLink {
   #inbox;
   #hello;
   #onRequest;
+  /**
+   * Messages since open(); undefined once the thread has joined.
+   *
+   * @type {any[] | undefined}
+   */
+  #early = undefined;
 
   /**
    * @param {object} events
@@ -35,12 +41,15 @@ class ThreadLink {
     this.#hello = listen(helloOf(this.#scope), onHello);
   }
 
-  /**
-   * Sends the first message to a hub.
-   *
-   * @param {SharedArrayBuffer} log its first chunk
-   */
-  join(log) {
+  /** To be called before everything is published for a hub: until join(), nothing is sent. */
+  open() {
+    this.#early = [];
+  }
+
+  /** Sends everything since open() to a hub, as the first message. */
+  join() {
+    const early = this.#early ?? [];
+    this.#early = undefined;
     this.#channel?.close();
     const state = ownProcessState();
     // A hub that already has this thread replaces its record, so nothing counts twice.
@@ -49,11 +58,27 @@ class ThreadLink {
     this.#listening = newFlag();
     this.#channel = listen(channelOf(this.#id), message => this.#onRequest(message));
     const about = { listening: this.#listening, threadId, task: ownTask(), previous };
-    this.send({ join: true, ...about, parts: { chunks: [log] } });
+    const [chunks, memories] = ['chunks', 'memories'].map(key =>
+      early.flatMap(({ parts }) => parts?.[key] ?? []),
+    );
+    const hooks = early.flatMap(message => message.hooks ?? []);
+    this.send({ join: true, ...about, parts: { chunks, memories }, hooks });
+  }
+
+  /** Tells the hub that this thread publishes nothing more. */
+  leave() {
+    // What an earlier record has is more complete.
+    if (this.#early !== undefined && ownProcessState().threadId === undefined) this.join();
+    this.#early = undefined;
+    this.send({ left: true });
   }
 
   /** @param {object} message */
   send(message) {
+    if (this.#early !== undefined) {
+      this.#early.push(message);
+      return;
+    }
     const signed = { ...message, thread: this.#id };
     if (Atomics.load(this.#listening, 0) === 1) {
       this.#channel?.postMessage(signed);

@@ -3,10 +3,10 @@
 // The messages from a thread that has joined to the thread that serves the page, and their channels.
 //
 // A port cannot be passed to a thread whose Worker object belongs to the application, so BroadcastChannels
-// are used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub
-// then listens on a channel for that thread and says so in shared memory; from then on the thread posts
-// there. That takes 3 µs a message, where a short-lived channel to the inbox takes 200 µs. The thread is
-// shown when it has published everything that it had. No message waits for an answer, because a thread may
+// are used, which connect all threads of a process by name. A thread that joins posts one message with all
+// that it has to the inbox. The hub then listens on a channel for that thread and says so in shared memory;
+// from then on the thread posts there. That takes 3 µs a message, where a short-lived channel to the inbox
+// takes 200 µs. No message waits for an answer, because a thread may
 // compute, or sleep in Atomics.wait, from its first turn on.
 
 const { BroadcastChannel, getEnvironmentData } = require('node:worker_threads');

@@ -97,14 +97,13 @@ class ThreadPublisher {
   open() {
     this.guard(() => {
       this.#forget();
-      const log = new LogWriter(chunk => {
+      this.#link.open();
+      this.log = new LogWriter(chunk => {
         this.#sentBytes += chunk.byteLength;
         this.#link.send({ parts: { chunks: [chunk] } });
       });
-      this.log = log;
-      this.#link.join(log.first);
       this.#sync();
-      this.#link.send({ published: true });
+      this.#link.join();
       this.#openedBytes = this.#sentBytes;
       this.#mostBytes = SPARE_BYTES;
     });
@@ -127,24 +126,26 @@ class ThreadPublisher {
   /** Leaves the hub, which keeps what was recorded so far. */
   close() {
     process.removeListener('exit', this.#onExit);
-    this.#sendLast({ left: true });
-    this.#stop();
+    this.sync();
+    this.#leave();
   }
 
-  #stop() {
+  /** What was published so far is shown. */
+  #leave() {
+    try {
+      this.#link.leave();
+    } catch (error) {
+      debug('the end of this thread cannot be announced: %O', error);
+    }
     this.#forget();
     this.#link.close();
   }
 
-  #onExit = () => this.#sendLast({ ended: true });
-
-  /** @param {object} more fields of the message */
-  #sendLast(more) {
+  #onExit = () =>
     this.guard(() => {
       this.#sync();
-      this.#link.send(more);
+      this.#link.send({ ended: true });
     });
-  }
 
   /**
    * Handles errors of publishing, because the application is recording and must not see them.
@@ -164,13 +165,7 @@ class ThreadPublisher {
     debug('this thread has left the page of all threads: %O', error);
     warnOfMissing(error);
     process.removeListener('exit', this.#onExit);
-    try {
-      // What was published so far is shown.
-      this.#link.send({ left: true });
-    } catch (failure) {
-      debug('the end of this thread cannot be announced: %O', failure);
-    }
-    this.#stop();
+    this.#leave();
   }
 
   #forget() {
@@ -311,7 +306,7 @@ class ThreadPublisher {
   /** @param {Published} published whose hook the hub asks for from now on */
   #announceHook(published) {
     published.hasHook = true;
-    this.#link.send({ hook: [published.number, nameOf(published.metric)] });
+    this.#link.send({ hooks: [[published.number, nameOf(published.metric)]] });
   }
 
   /**

@@ -10,8 +10,6 @@ const { HookRequests } = require('./hook-requests');
 /** @typedef {import('../source/thread-mirror').SharedParts} SharedParts */
 
 class ThreadRecord {
-  /** Whether the thread has published all that it had when it joined. */
-  isPublished = false;
   /** @type {any[]} messages from its channel that were not applied yet */
   received = [];
   /** Whether the thread has left and does not answer. */
@@ -28,18 +26,15 @@ class ThreadRecord {
   /**
    * @param {number} number for the store: rises with each thread
    * @param {any} message with which it has joined, see thread-link.js
-   * @param {ThreadRecord | undefined} former the former record of a thread that has joined again; shown until
-   *   everything is published
    * @param {(message: object) => void} send to the thread
    */
-  constructor(number, { thread, listening, threadId, task }, former, send) {
+  constructor(number, { thread, listening, threadId, task }, send) {
     this.number = number;
     this.id = thread;
     this.threadId = threadId;
     /** See ownTask(). */
     this.task = task;
     this.listening = listening;
-    this.former = former;
     this.hooks = new HookRequests(send);
   }
 
@@ -53,13 +48,11 @@ class ThreadRecord {
   }
 
   /** @param {any} message */
-  add({ parts: { chunks = [], memories = [] } = {}, hook, unhook }) {
+  add({ parts: { chunks = [], memories = [] } = {}, hooks = [], unhook }) {
     this.#parts.chunks.push(...chunks);
     this.#parts.memories.push(...memories);
-    if (hook !== undefined) {
-      const [number, name] = hook;
+    for (const [number, name] of hooks)
       this.#hooks.set(number, { name, get: () => this.hooks.collect(name) });
-    }
     this.#hooks.delete(unhook);
   }
 

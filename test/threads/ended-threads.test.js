@@ -144,7 +144,7 @@ describe('totals of threads that have ended', () => {
 
 it('memory that a thread shares later is not in what was passed on before', () => {
   // An aggregator on this loop reads it only when it has done what came before.
-  const record = new ThreadRecord(1, { thread: 'x' }, undefined, () => {});
+  const record = new ThreadRecord(1, { thread: 'x' }, () => {});
   record.add({ parts: { chunks: [1], memories: [[1, 1]] } });
   const passedOn = record.parts;
   record.add({ parts: { chunks: [2], memories: [[2, 2]] } });

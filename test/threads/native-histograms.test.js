@@ -95,19 +95,17 @@ function startThread(program, options) {
   const shared = new Int32Array(new SharedArrayBuffer(16));
   const workerData = { shared, options: { ...OPTIONS, ...options }, root: ROOT };
   const thread = new Worker(program, { eval: true, workerData });
-  // A thread that publishes everything anew is shown as before until it has done so.
-  let [mirror, next] = [new ThreadMirror(), new ThreadMirror()];
+  let mirror = new ThreadMirror();
   const store = new ClusterStore();
   /** @returns {import('../../lib/exposition/live-family').MetricView | undefined} as published up to now */
   const read = () => {
-    for (const { join, parts = {}, published } of receive()) {
+    for (const { join, parts = {} } of receive()) {
       if (join === true) {
-        next = new ThreadMirror();
+        mirror = new ThreadMirror();
         store.forget(1);
       }
-      next.add(parts);
+      mirror.add(parts);
       store.share(1, parts);
-      if (published === true) mirror = next;
     }
     runThrough(mirror.read());
     const [metric] = mirror.registries.flatMap(registry => registry.getMetricsAsArray());

@@ -123,10 +123,10 @@ describe('the metrics of a thread as its reader sees them', () => {
 
   /** @param {any} message of the thread */
   function apply(message) {
-    const { join, parts = {}, hook } = message;
+    const { join, parts = {}, hooks = [] } = message;
     if (join === true) mirror = new ThreadMirror(number => hooked.get(number));
     mirror?.add(parts);
-    if (hook !== undefined) hooked.set(hook[0], async () => {});
+    for (const [number] of hooks) hooked.set(number, async () => {});
     for (const [, memory] of parts.memories ?? []) memories.push(new WeakRef(memory));
   }
 
@@ -179,11 +179,24 @@ describe('the metrics of a thread as its reader sees them', () => {
     );
     for (let received, isFirst = true; (received = receiveMessageOnPort(inbox)) !== undefined;) {
       const { message } = received;
-      const isLeftOut = isFirst && message.parts?.memories !== undefined;
+      const isLeftOut = isFirst && message.parts?.memories?.length > 0;
       isFirst &&= !isLeftOut;
       apply(isLeftOut ? {} : message);
     }
     assert.deepEqual(read(), [0, 0]);
+  });
+
+  it('a thread that cannot publish everything again leaves, and what it had published stays', t => {
+    publish();
+    inc(0, 3);
+    assert.equal(read().at(-1), 3);
+    refuseMemory(t);
+    publisher?.open();
+    assert.deepEqual(
+      receive().map(({ join, left }) => [join, left]),
+      [[undefined, true]],
+    );
+    assert.equal(read().at(-1), 3);
   });
 
   it('reading ends while the thread publishes faster than it is read', () => {

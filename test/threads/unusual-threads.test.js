@@ -306,20 +306,20 @@ describe('unusual threads', () => {
     const fill = (/** @type {number} */ count) => {
       while (chunks.length < count) log.append(DROP, [9], 'x'.repeat(1000));
     };
-    fill(1);
-    log.append(DEFINE, [0], DEFINITION);
     fill(2);
+    log.append(DEFINE, [0], DEFINITION);
+    fill(3);
     log.append(PAGE, [0, 0, 0, 1, 0]);
     log.append(ROW, [0, 0, 0, 0]);
     const memory = new SharedArrayBuffer(8);
     new Float64Array(memory)[0] = 5;
     const listening = new Int32Array(new SharedArrayBuffer(4));
+    const [first, ...others] = chunks;
     const sent = [
-      { join: true, listening, threadId: 10_000, ...more, parts: { chunks: [log.first] } },
-      ...[{ memories: [[0, memory]] }, ...chunks.map(chunk => ({ chunks: [chunk] }))].map(parts => ({
+      { join: true, listening, threadId: 10_000, ...more, parts: { chunks: [first] } },
+      ...[{ memories: [[0, memory]] }, ...others.map(chunk => ({ chunks: [chunk] }))].map(parts => ({
         parts,
       })),
-      { published: true },
     ];
     return sent.map(message => ({ ...message, thread }));
   }
@@ -342,7 +342,7 @@ describe('unusual threads', () => {
   for (const isHeard of [false, true])
     it(`messages of a thread are applied in their order, also while it ${isHeard ? 'changes to a channel of its own' : 'joins'}`, async t => {
       const own = new BroadcastChannel(channelOf('x'));
-      const [join, ...others] = messagesOf('x', { published: true });
+      const [join, ...others] = messagesOf('x');
       inbox.postMessage(join);
       if (isHeard) {
         assert.equal(registry.workerCount(), 1);
@@ -359,31 +359,6 @@ describe('unusual threads', () => {
       assert.match(page, /^late_total 5$/m);
     });
 
-  for (const [what, end, count] of /** @type {const} */ ([
-    ['is shown when it has published all; with its former numbers until then', [], 1],
-    [
-      'and ends before it has published all, is gone; its former counts stay',
-      [{ thread: 'y', ended: true }],
-      0,
-    ],
-  ]))
-    it(`a thread that joins again ${what}`, async () => {
-      const [published, ...first] = messagesOf('x').reverse();
-      for (const message of first.reverse()) inbox.postMessage(message);
-      assert.equal(registry.workerCount(), 0);
-      assert.equal(await registry.workerMetrics(), '');
-      inbox.postMessage(published);
-      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-      const [join, ...others] = messagesOf('y', { previous: 'x' });
-      inbox.postMessage(join);
-      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-      assert.equal(registry.workerCount(), 1);
-      // Without /proc, only this message says that it has ended.
-      for (const message of end.length > 0 ? end : others) inbox.postMessage(message);
-      assert.equal(registry.workerCount(), count);
-      assert.match(await registry.workerMetrics(), /^late_total 5$/m);
-    });
-
   it('a thread that joins again is shown once, whichever of its messages is read first', async t => {
     const own = new BroadcastChannel(channelOf('x'));
     t.after(() => own.close());
@@ -391,7 +366,7 @@ describe('unusual threads', () => {
     await registry.workerMetrics({ selfMetrics: true });
     const [join, ...others] = messagesOf('x');
     inbox.postMessage(join);
-    assert.equal(registry.workerCount(), 0);
+    assert.equal(registry.workerCount(), 1);
     for (const message of others) own.postMessage(message);
     const again = messagesOf('y', { previous: 'x' });
     // They arrive after the inbox was read, and before the channel is.
