@@ -33,20 +33,15 @@ function fileExchange(registry, directory) {
   let written = '';
   return {
     async write() {
-      const file = files.start(++requestId);
-      file.open();
-      const bytes = await source.prepare(HOOK_TIME, {
-        onProgress: blocks => file.writeAhead(blocks),
-        capture: ahead => {
-          const waitedBefore = processorWait();
-          const began = performance.now();
-          const columns = source.capture(WORKER_ID, { ahead });
-          files.finish(file, columns);
-          this.section = performance.now() - began - (processorWait() - waitedBefore);
-          return columns.bytes;
-        },
+      let bytes = 0;
+      const request = { requestId: ++requestId, known: undefined, hookTime: HOOK_TIME };
+      await files.write(request, (file, ahead) => {
+        const waitedBefore = processorWait();
+        const began = performance.now();
+        bytes = files.finish(file, ahead);
+        this.section = performance.now() - began - (processorWait() - waitedBefore);
+        written = path.join(directory, file.name);
       });
-      written = path.join(directory, file.name);
       return bytes;
     },
     /** Milliseconds that the last capture took, until its file was complete. */

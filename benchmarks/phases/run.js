@@ -107,7 +107,7 @@ function scrape(cluster, source, directory) {
     const snapshot = phases.time('capture', () =>
       source.captureWithLog(workerId, store.worker(workerId)?.position),
     );
-    phases.time('write', () => new ColumnsFile(directory, name, () => {}).finish(snapshot));
+    phases.time('write', () => new ColumnsFile(directory, name, () => {}).finish(() => snapshot));
     const bytes = phases.time('read', () => readRegularFile(file));
     phases.time('unlink', () => fs.unlinkSync(file));
     phases.time('apply', () => store.apply(workerId, bytes));

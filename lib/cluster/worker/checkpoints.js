@@ -5,7 +5,7 @@
 // program announces its end. If no file can be written, they are sent over IPC, except at checkpoints.
 
 const { ChangeDetector } = require('./change-detector');
-const { inMessage, NO_DIRECTORY } = require('./over-ipc');
+const { inMessage } = require('./over-ipc');
 const { LAST } = require('../wire/messages');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
@@ -102,8 +102,7 @@ class Checkpoints {
   writeLast() {
     if (!this.isWanted) return;
     try {
-      if (this.#files.directory === '') throw new Error(NO_DIRECTORY);
-      this.#files.replaceLast();
+      this.#files.replaceLast(this.readerPosition);
     } catch (error) {
       this.#sendOverIpc(error);
     }
@@ -169,24 +168,18 @@ class Checkpoints {
 
   /** @param {number | undefined} hookTime */
   async #replace(hookTime) {
-    /** @type {unknown} */
-    let reason = NO_DIRECTORY;
     try {
-      if (this.#files.directory !== '') {
-        await this.#files.replace(hookTime, capture => {
-          const start = performance.now();
-          timedSection('worker:checkpoint', capture);
-          this.#spent += performance.now() - start;
-        });
-        return;
-      }
-      if (hookTime !== undefined) await this.#source.prepare(hookTime);
+      const request = { requestId: 0, known: this.readerPosition, hookTime };
+      await this.#files.write(request, (file, ahead) => {
+        const start = performance.now();
+        timedSection('worker:checkpoint', () => this.#files.replace(file, { ahead }));
+        this.#spent += performance.now() - start;
+      });
     } catch (error) {
-      reason = error;
       this.invalidate();
-      this.#source.countFailure('checkpoint', '', error);
+      if (this.#files.directory !== '') this.#source.countFailure('checkpoint', '', error);
+      if (hookTime !== undefined) await this.#sendOverIpc(error);
     }
-    if (hookTime !== undefined) await this.#sendOverIpc(reason);
   }
 }
 

@@ -28,18 +28,18 @@ class ColumnsFile {
   /** File position of the next chunk. The header is written last: a reader refuses a file without it. */
   #position = HEADER_BYTES;
   /** @type {unknown} the error that stopped writing */
-  #failure = undefined;
-
+  #failure;
   #writeLog;
 
   /**
-   * @param {string} directory
+   * @param {string} directory '' for none: then nothing is written, and finish() throws
    * @param {string} name
    * @param {(minBytes?: number) => void} writeLog writes what is new in the log, if that is at least
    *   `minBytes`
    */
   constructor(directory, name, writeLog) {
     this.name = name;
+    if (directory === '') this.#failure = new Error('the primary has no directory');
     this.#path = path.join(directory, name);
     this.#writeLog = writeLog;
   }
@@ -67,11 +67,13 @@ class ColumnsFile {
   /**
    * Writes the log and the remaining chunks, and closes the file.
    *
-   * @param {EncodedColumns} columns
+   * @param {() => EncodedColumns} capture not called after an error
+   * @returns {number} how many bytes the file has
    * @throws {Error} of the file system, after removing the file
    */
-  finish({ chunks: [header, ...chunks] }) {
+  finish(capture) {
     this.#attempt(() => {
+      const [header, ...chunks] = capture().chunks;
       this.#writeLog();
       this.#append(chunks.slice(this.#written));
       writeAll(this.#open(), [header], 0);
@@ -79,6 +81,7 @@ class ColumnsFile {
       this.#isUnfinished = false;
     });
     if (this.#failure !== undefined) throw this.#failure;
+    return this.#position;
   }
 
   /** @param {() => void} write not called after an error */

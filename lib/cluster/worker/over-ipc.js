@@ -4,9 +4,6 @@
 
 const { textOf } = require('../../options/thrown');
 
-/** The reason if no file was written although nothing has failed. */
-const NO_DIRECTORY = 'the primary has no directory';
-
 /**
  * @param {import('../../source/columns-encoder').EncodedColumns} source followed by the part of the log that
  *   the primary lacks
@@ -19,4 +16,4 @@ function inMessage({ chunks, bytes }, error) {
   return { source: Buffer.concat(chunks, bytes).toString('base64'), reason };
 }
 
-module.exports = { inMessage, NO_DIRECTORY };
+module.exports = { inMessage };

@@ -15,6 +15,9 @@ const { O_WRONLY, O_NOFOLLOW = 0 } = fs.constants;
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 
+/** @typedef {import('../../source/source-log').LogPosition} LogPosition */
+/** @typedef {import('../../source/blocks-ahead').BlocksAhead} BlocksAhead */
+
 class SourceFiles {
   #source;
   #workerId;
@@ -52,81 +55,88 @@ class SourceFiles {
   }
 
   /**
-   * Answers a request with a file.
+   * Runs hooks, and writes a file of columns.
    *
+   * @param {object} request
+   * @param {number} request.requestId 0 if nobody has asked
+   * @param {LogPosition | undefined} request.known what the primary has of the log, if there is no directory
+   * @param {number | undefined} request.hookTime milliseconds for the `collect` hooks; undefined to run none
+   * @param {(file: ColumnsFile, ahead: BlocksAhead, hooksBegan: number) => void} capture calls finish() or
+   *   replaces the last columns; see Source.prepare()
+   */
+  async write({ requestId, known, hookTime }, capture) {
+    const file = this.#start(requestId, known);
+    try {
+      file.open();
+      await this.#source.prepare(hookTime, {
+        onProgress: blocks => file.writeAhead(blocks),
+        capture: (ahead, hooksBegan) => capture(file, ahead, hooksBegan),
+      });
+    } finally {
+      // Does nothing if the file is finished. It is not if a newer request is answered instead, or a registry
+      // of the application has thrown.
+      file.discard();
+    }
+  }
+
+  /**
    * @param {number} requestId
+   * @param {LogPosition | undefined} known
    * @returns {ColumnsFile} empty
    */
-  start(requestId) {
+  #start(requestId, known) {
     // If a part of the log was dropped from memory before it was written, the file cannot be continued.
     const { log } = this.#source;
-    if (log.start > (log.name === this.#log.name ? this.#log.length : 0)) log.restart();
+    if (this.directory === '') this.#source.startLogFor(known);
+    else if (log.start > (log.name === this.#log.name ? this.#log.length : 0)) log.restart();
     const name = columnsName(this.#workerId, requestId);
     return new ColumnsFile(this.directory, name, minBytes => this.#writeLog(minBytes));
   }
 
   /**
-   * @param {ColumnsFile} file from start()
-   * @param {import('../../source/columns-encoder').EncodedColumns} columns
-   * @throws {Error} of the file system; the file is removed then
+   * @param {ColumnsFile} file of write(), which answers a request
+   * @param {BlocksAhead} ahead
+   * @returns {number} how many bytes it has
+   * @throws {Error} of the file system, or because there is no directory; the file is removed then
    */
-  finish(file, columns) {
-    file.finish(columns);
+  finish(file, ahead) {
+    const bytes = file.finish(() => this.#source.capture(this.#workerId, { ahead }));
     this.#last.asked = file.name;
     this.#removeOldLogs();
+    return bytes;
   }
 
   /**
    * Writes columns that nobody has asked for. They replace the previous ones of this kind.
    *
-   * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
-   * @param {(capture: () => void) => void} timed runs the capture, which also writes
-   * @throws {Error} if writing fails; nothing is left of the new file then
+   * @param {ColumnsFile} file of write()
+   * @param {{ahead?: BlocksAhead, isLast?: boolean}} options see Source.capture()
+   * @throws {Error} as finish()
    */
-  async replace(hookTime, timed) {
-    const file = this.start(0);
-    try {
-      await this.#source.prepare(hookTime, {
-        onProgress: blocks => file.writeAhead(blocks),
-        capture: ahead =>
-          timed(() => {
-            file.finish(this.#source.capture(this.#workerId, { ahead }));
-            this.#replaced(file);
-          }),
-      });
-    } finally {
-      file.discard();
-    }
+  replace(file, options) {
+    file.finish(() => this.#source.capture(this.#workerId, options));
+    this.#remove(this.#last.unasked);
+    this.#last.unasked = file.name;
+    this.#removeOldLogs();
   }
 
   /**
    * The same for the last columns, synchronously, in the process's 'exit' handler. Columns that were being
    * written stay incomplete: they have no header.
    *
-   * @throws {Error} if writing fails
+   * @param {LogPosition | undefined} known as that of write()
+   * @throws {Error} as finish()
    */
-  replaceLast() {
+  replaceLast(known) {
+    const write = () => this.replace(this.#start(0, known), { isLast: true });
     try {
-      this.#writeLast();
+      write();
     } catch (error) {
       if (!DISK_FULL_CODES.has(/** @type {any} */ (error).code)) throw error;
       // The new columns replace these: removing them first frees the space.
       for (const name of Object.values(this.#last)) this.#remove(name);
-      this.#writeLast();
+      write();
     }
-  }
-
-  #writeLast() {
-    const file = this.start(0);
-    file.finish(this.#source.capture(this.#workerId, { isLast: true }));
-    this.#replaced(file);
-  }
-
-  /** @param {ColumnsFile} file */
-  #replaced({ name }) {
-    this.#remove(this.#last.unasked);
-    this.#last.unasked = name;
-    this.#removeOldLogs();
   }
 
   /**

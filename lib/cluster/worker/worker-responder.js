@@ -9,7 +9,7 @@ const { joined } = require('../../source/byte-buffers');
 const { isOthers } = require('../../spool/safe-files');
 const { Checkpoints } = require('./checkpoints');
 const { SourceFiles } = require('./source-files');
-const { inMessage, NO_DIRECTORY } = require('./over-ipc');
+const { inMessage } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
 const { hookTime } = require('../../source/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -61,7 +61,7 @@ class WorkerResponder {
     this.#source.asked(message.ended);
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
-    this.#newest = { ...message, directory: this.#files.directory };
+    this.#newest = message;
     if (!this.#busy) this.#answerNewest();
   }
 
@@ -98,27 +98,14 @@ class WorkerResponder {
 
   /** @param {Request} request */
   async #answer(request) {
-    const { requestId, directory, known, timeout } = request;
-    const file = directory === '' ? undefined : this.#files.start(requestId);
+    const { requestId, known, timeout } = request;
     this.#hooksBegan = Infinity;
-    try {
-      if (file === undefined) this.#source.startLogFor(known);
-      file?.open();
-      await this.#source.prepare(hookTime(timeout), {
-        onProgress: blocks => file?.writeAhead(blocks),
-        capture: (ahead, hooksBegan) => {
-          if (this.#newest !== request) return;
-          this.#newest = undefined;
-          this.#hooksBegan = hooksBegan;
-          if (file === undefined) this.#answerOverIpc(request, NO_DIRECTORY, ahead);
-          else this.#answerWithFile(request, file, ahead);
-        },
-      });
-    } finally {
-      // Does nothing if the file is finished. It is not if a newer request is answered instead, or a registry
-      // of the application has thrown.
-      file?.discard();
-    }
+    await this.#files.write({ requestId, known, hookTime: hookTime(timeout) }, (file, ahead, hooksBegan) => {
+      if (this.#newest !== request) return;
+      this.#newest = undefined;
+      this.#hooksBegan = hooksBegan;
+      this.#answerWithFile(request, file, ahead);
+    });
   }
 
   /**
@@ -128,16 +115,12 @@ class WorkerResponder {
    */
   #answerWithFile(request, file, ahead) {
     try {
-      const bytes = timedSection('worker:capture', () => {
-        const columns = this.#source.capture(this.workerId, { ahead });
-        this.#files.finish(file, columns);
-        return columns.bytes;
-      });
+      const bytes = timedSection('worker:capture', () => this.#files.finish(file, ahead));
       this.#respond(request.requestId, { file: file.name, bytes });
       this.#checkpoints.postpone();
     } catch (error) {
-      this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(request, error);
+      if (this.#files.directory !== '') this.#source.countFailure('write', '', error);
+      this.#answerOverIpc(request, error, ahead);
     }
   }
 

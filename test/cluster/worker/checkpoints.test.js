@@ -24,11 +24,11 @@ function checkpointsByHand(t) {
   const files = {
     directory: 'somewhere',
     // The capture also writes the file.
-    replace: async (hookTime, timed) =>
-      timed(() => {
-        state.written++;
-        now += state.cost;
-      }),
+    write: async (request, capture) => capture(),
+    replace: () => {
+      state.written++;
+      now += state.cost;
+    },
   };
   state.checkpoints = new Checkpoints(source, { id: 1 }, files);
   state.next = () => timers.at(-1).run();

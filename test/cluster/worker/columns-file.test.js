@@ -32,7 +32,7 @@ const fileIn = (directory, name) => new ColumnsFile(directory, name, () => {});
 
 /** Writes columns under a name of a directory. */
 function write(directory, name, snapshot) {
-  fileIn(directory, name).finish(snapshot);
+  fileIn(directory, name).finish(() => snapshot);
 }
 
 /** Blocks that are written ahead in several steps, and columns with them. */
@@ -122,7 +122,7 @@ for (const [name, prepare] of [
       closeSync(descriptor);
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
     });
-    if (name === 'finishing') assert.throws(() => file.finish(snapshotOf('x')), { code: 'ENOSPC' });
+    if (name === 'finishing') assert.throws(() => file.finish(() => snapshotOf('x')), { code: 'ENOSPC' });
     else file.discard();
     assert.strictEqual(fs.closeSync.mock.callCount(), 1);
     assert.deepStrictEqual(fs.readdirSync(directory), []);
@@ -137,7 +137,7 @@ test('a file of columns of which blocks were written ahead equals one that was w
   const already = fs.statSync(path.join(directory, 'ahead')).size;
   const written = t.mock.method(fs, 'writevSync');
   const snapshot = large.encode();
-  file.finish(snapshot);
+  file.finish(() => snapshot);
   const later = written.mock.calls
     .flatMap(call => call.arguments[1])
     .reduce((sum, { length }) => sum + length, 0);
@@ -177,7 +177,7 @@ test('a file of columns that is discarded is removed and cannot be finished, eve
   file.discard();
   assert.deepStrictEqual(fs.readdirSync(directory), []);
   writeAhead(file, large);
-  assert.throws(() => file.finish(large.encode()), /discarded/);
+  assert.throws(() => file.finish(large.encode), /discarded/);
   fileIn(directory, 'never-begun').discard();
   const other = fileIn(directory, 'b');
   writeAhead(other, largeBlocks(), 3);
@@ -186,7 +186,7 @@ test('a file of columns that is discarded is removed and cannot be finished, eve
   });
   other.discard(new Error('the first reason'));
   failing.mock.restore();
-  assert.throws(() => other.finish(snapshotOf('x')), /the first reason/);
+  assert.throws(() => other.finish(() => snapshotOf('x')), /the first reason/);
 });
 
 test('a file of columns: finish() throws the error of writing ahead', t => {
@@ -200,5 +200,5 @@ test('a file of columns: finish() throws the error of writing ahead', t => {
   writeAhead(file, large);
   failing.mock.restore();
   assert.deepStrictEqual(fs.readdirSync(directory), []);
-  assert.throws(() => file.finish(large.encode()), { code: 'ENOSPC' });
+  assert.throws(() => file.finish(large.encode), { code: 'ENOSPC' });
 });

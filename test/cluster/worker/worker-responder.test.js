@@ -135,7 +135,7 @@ it('complete columns and their log exist at any time while both are replaced', a
   const source = new Source(() => [registry]);
   const files = new SourceFiles(source, 1);
   files.aimAt(directory);
-  const replace = () => files.replace(undefined, capture => capture());
+  const replace = () => files.write({ requestId: 0 }, (file, ahead) => files.replace(file, { ahead }));
   await replace();
   const before = fs.readdirSync(directory);
   const isComplete = name => {
