@@ -4,6 +4,7 @@
 
 const { Registry } = require('../registry/registry');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
+const { processState } = require('../registry/process-state');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { checkLabelSet } = require('../metric/label-sets');
@@ -12,7 +13,7 @@ const { ownPage, ownRegistries, shownRegistries } = require('./own-page');
 const { JOINED, joinCopies, joinOthers, registriesOfProcess } = require('./package-copies');
 const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
 const { primaryOfProcess, usePrimary, releasePrimary } = require('./primary-of-process');
-const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
+const { hookIntoWorker, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
   isOptions,
@@ -91,7 +92,7 @@ class AggregatorRegistry extends Registry {
     }
     const cluster = clusterModule();
     if (!cluster.isPrimary) {
-      requestCheckpoints(given.checkpointInterval);
+      processState().worker?.requestCheckpoints(given.checkpointInterval);
       return;
     }
     joinCopies(Registry);
@@ -215,7 +216,7 @@ class AggregatorRegistry extends Registry {
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
     const primary = primaryOfProcess();
-    const done = primary === undefined ? handOver(timeout) : primary.drained();
+    const done = primary === undefined ? processState().worker?.handOver(timeout) : primary.drained();
     const inGroup = groupOfProcess()?.handOver(timeout);
     await settledWithin(Promise.all([done, inGroup]), timeout);
   }

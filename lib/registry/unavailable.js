@@ -21,6 +21,14 @@ function unavailable(message, reason = message, code) {
 }
 
 /**
+ * @param {string} [reason] that scrapers may read
+ * @returns {Error}
+ */
+function timedOut(reason = 'The metrics of the cluster were not ready in time.') {
+  return unavailable('Operation timed out.', reason, 'TIMEOUT');
+}
+
+/**
  * @param {any} error whatever a `collect` hook or a registry of the application has thrown
  * @returns {string | undefined} why there is nothing to show, if that is the error
  */
@@ -32,4 +40,4 @@ function reasonOf(error) {
   }
 }
 
-module.exports = { UNAVAILABLE, unavailable, reasonOf };
+module.exports = { UNAVAILABLE, unavailable, timedOut, reasonOf };

@@ -8,7 +8,7 @@ const { Election } = require('./election');
 const { REQUEST, WELCOME } = require('../wire/messages');
 const { exitListeners } = require('../worker/worker-hook');
 const { WorkerResponder } = require('../worker/worker-responder');
-const { unavailable } = require('../../registry/unavailable');
+const { timedOut } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
 
 const IS_REPLACED = 'Another process took over the group while the metrics were collected.';
@@ -122,7 +122,7 @@ class Group {
         return await link.page(format, timeLeft());
       } catch (error) {
         if (election.link === link && link.isConnected) throw error;
-        if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED, 'TIMEOUT');
+        if (performance.now() >= deadline) throw timedOut(IS_REPLACED);
         debug('the page is requested again: %s', error);
         // The link may have ended without that being handled yet.
         if (!link.isConnected) link.close();

@@ -14,7 +14,7 @@ const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
 const { primaryFacts } = require('./cluster-state');
 const { WorkerRecord, deathOf, isOnline } = require('./worker-record');
-const { unavailable } = require('../../registry/unavailable');
+const { unavailable, timedOut } = require('../../registry/unavailable');
 const { debug, isDebugging } = require('../../options/debug-log');
 const { warnOnce } = require('../../options/warnings');
 
@@ -238,19 +238,12 @@ class ClusterPrimary {
   #failure() {
     const records = this.#roster.all;
     if (records.length === 0) {
-      if (this.#own === undefined) return undefined;
-      return unavailable(
-        'Operation timed out.',
-        'The metrics of this process were not ready in time.',
-        'TIMEOUT',
-      );
+      return this.#own && timedOut('The metrics of this process were not ready in time.');
     }
     const error = records.find(record => record.error !== undefined)?.error;
-    const reason =
-      error === undefined
-        ? 'No worker has answered in time. Do the workers load prom-client-cluster?'
-        : 'No worker has sent its metrics: all answers were errors.';
-    return unavailable(error ?? 'Operation timed out.', reason, error === undefined ? 'TIMEOUT' : undefined);
+    return error === undefined
+      ? timedOut('No worker has answered in time. Do the workers load prom-client-cluster?')
+      : unavailable(error, 'No worker has sent its metrics: all answers were errors.');
   }
 
   /**

@@ -9,7 +9,7 @@ const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
 const { COLLECT } = require('../../source/failure-counts');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
-const { unavailable } = require('../../registry/unavailable');
+const { unavailable, timedOut } = require('../../registry/unavailable');
 const { withFacts } = require('../../exposition/page-bytes');
 const { Batches } = require('../../event-loop/batches');
 const { runInSlices } = require('../../event-loop/slices');
@@ -330,10 +330,6 @@ class ScrapeRounds {
 function hookFailures({ failures }) {
   const ofHooks = failures.filter(({ stage }) => stage === COLLECT);
   return ofHooks.length === 0 ? undefined : ofHooks.map(({ metric, count }) => [metric, count]);
-}
-
-function timedOut() {
-  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.', 'TIMEOUT');
 }
 
 /** @param {string} registry */

@@ -7,7 +7,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { codeNamed, invalidOption } = require('../../options/coded-error');
-const { unavailable } = require('../../registry/unavailable');
+const { unavailable, timedOut } = require('../../registry/unavailable');
 const { coalesce } = require('../../registry/coalesce');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -190,10 +190,6 @@ class ClusterPages {
       debug('a page cannot be removed: %s', error);
     }
   }
-}
-
-function timedOut() {
-  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.', 'TIMEOUT');
 }
 
 /** @param {any} failure */

@@ -17,8 +17,10 @@ const OWN_EXIT_LISTENERS = 2;
  *
  * @typedef {object} SharedWorker
  * @property {(message: any) => void} onMessage
- * @property {(timeout: number) => Promise<void>} handOver
- * @property {(interval: number) => void} requestCheckpoints
+ * @property {(timeout: number) => Promise<void>} handOver writes the last columns for the primary, with
+ *   milliseconds for `collect` hooks. Never rejected; resolved at once if no primary has sent a request
+ * @property {(interval: number | undefined) => void} requestCheckpoints sets the interval of checkpoints in
+ *   milliseconds; undefined leaves it to the primary
  * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} page
  */
 
@@ -71,7 +73,7 @@ function hookIntoWorker(registries) {
     requestCheckpoints(interval) {
       // The first one applies, as with the other options.
       checkpointInterval ??= interval;
-      responder?.keepInterval(checkpointInterval);
+      if (checkpointInterval !== undefined) responder?.keepInterval(checkpointInterval);
     },
     page: (format, timeout) => clusterPages().page(format, timeout),
   });
@@ -120,26 +122,6 @@ function processAsWorker() {
 }
 
 /**
- * Writes the worker's last columns for its primary. Resolves at once in any other process, and if no primary
- * has sent a request.
- *
- * @param {number} timeout milliseconds for `collect` hooks
- * @returns {Promise<void>} never rejected
- */
-async function handOver(timeout) {
-  await processState().worker?.handOver(timeout);
-}
-
-/**
- * Sets the interval of this worker's checkpoints.
- *
- * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
- */
-function requestCheckpoints(interval) {
-  if (interval !== undefined) processState().worker?.requestCheckpoints(interval);
-}
-
-/**
  * The cluster's page, from the primary.
  *
  * @param {Format} format
@@ -154,4 +136,4 @@ async function clusterPage(format, timeout) {
   return worker.page(format, timeout);
 }
 
-module.exports = { hookIntoWorker, exitListeners, handOver, requestCheckpoints, clusterPage };
+module.exports = { hookIntoWorker, exitListeners, clusterPage };
