@@ -74,6 +74,8 @@ const NO_EXTRAS = Object.freeze({});
 function readHeader(buffer) {
   if (buffer.length < HEADER_BYTES + END_BYTES)
     throw new SnapshotError('length', `${buffer.length} bytes are too few`);
+  // A worker that is killed while it writes leaves columns without a header, which is written last.
+  if (buffer.readDoubleLE(0) === 0) throw new SnapshotError('length', 'the header is missing');
   if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'these are no columns');
   const header = new ByteReader(buffer, 8, HEADER_BYTES);
   checkWriter(header);
