@@ -12,7 +12,6 @@ const { formatOf, isSupported, contentTypesOf } = require('../exposition/formats
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { invalidOption } = require('../options/coded-error');
 
-const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const PREFIX = 'PROM_CLIENT_CLUSTER_';
 
 /**
@@ -37,6 +36,24 @@ const NAMES = new Set([
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
 const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);
+
+const isText = (/** @type {unknown} */ value) => typeof value === 'string' && value !== '';
+const isTime = (/** @type {unknown} */ value) => typeof value === 'number' && value >= 0;
+
+/**
+ * What each option must be.
+ *
+ * @type {[name: keyof ClusterOptions, isValid: (value: any) => boolean, what: string][]}
+ */
+const CHECKS = [
+  ['timeout', isTime, 'a number of milliseconds'],
+  ['retiredMaxAge', isTime, 'a number of milliseconds'],
+  ['checkpointInterval', isTime, 'a number of milliseconds'],
+  ['checkpointInterval', interval => interval === 0 || interval >= 100, '0 or at least 100 milliseconds'],
+  ['directory', isText, 'a path'],
+  ['group', group => group === false || isText(group), 'a name or an absolute path, or false'],
+  ['thread', file => typeof file === 'string' || file instanceof URL, 'a path or a file: URL'],
+];
 
 /**
  * How the value of an environment variable becomes an option; undefined if it sets none.
@@ -121,27 +138,13 @@ function booleanOf(text) {
  * @throws {RangeError} if maxIdleSeconds is not valid
  */
 function checkOptions(options) {
-  const { timeout, formats, directory, retiredMaxAge, thread, checkpointInterval, group } = options;
-  if (options.maxIdleSeconds !== undefined) checkedMaxIdle(options.maxIdleSeconds);
-  for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
-    if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
-      throw invalidOption(`${name} must be a number of milliseconds: ${inspect(value)}`);
-    }
-  }
+  const { maxIdleSeconds, formats } = options;
+  if (maxIdleSeconds !== undefined) checkedMaxIdle(maxIdleSeconds);
   if (formats !== undefined) contentTypesOf(formats);
-  if (checkpointInterval && checkpointInterval < SHORTEST_CHECKPOINT_INTERVAL) {
-    throw invalidOption(
-      `checkpointInterval must be 0 or at least 100 milliseconds: ${inspect(checkpointInterval)}`,
-    );
-  }
-  if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw invalidOption(`directory must be a path: ${inspect(directory)}`);
-  }
-  if (group !== undefined && group !== false && (typeof group !== 'string' || group === '')) {
-    throw invalidOption('group must be a name or an absolute path, or false');
-  }
-  if (thread !== undefined && !(typeof thread === 'string' || thread instanceof URL)) {
-    throw invalidOption(`thread must be a path or a file: URL: ${inspect(thread)}`);
+  for (const [name, isValid, what] of CHECKS) {
+    const value = options[name];
+    if (value !== undefined && !isValid(value))
+      throw invalidOption(`${name} must be ${what}: ${inspect(value)}`);
   }
 }
 
