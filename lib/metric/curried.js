@@ -5,7 +5,7 @@
 // labels: a recording looks up neither the bound labels nor the series.
 
 const { plainLabels } = require('../series/label-index');
-const { isNotPrimitive } = require('../series/label-dictionary');
+const { MISSING } = require('../series/label-dictionary');
 const { SeriesHandle } = require('../series/series-handle');
 const { stateOf, tableOf, isObject, STATE } = require('./metric');
 const { isRecordForm } = require('./exemplar');
@@ -19,8 +19,8 @@ const RECORDING = ['inc', 'dec', 'set', 'observe'];
 /** These methods of metrics use nothing but recording methods, the state and `labelNames`. */
 const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 
-/** Maximum number of label sets for each recording method. */
-const MOST_CACHED = 1024;
+/** Maximum length of all lists of a recording method. */
+const MOST_SLOTS = 2048;
 
 /** The labels that are bound. */
 class BoundLabels {
@@ -49,12 +49,13 @@ class BoundLabels {
 }
 
 /** @typedef {(value?: number | null) => any} Method of a child */
+/** @typedef {import('../series/label-dictionary').LabelDictionary} LabelDictionary */
 
 /**
- * Methods of children by the label values of calls, in maps of maps: one level for each label. All calls have
- * the same labels in the same order, or else are not cached.
+ * Methods of children by the ids of the label values of calls, in lists of lists: one level for each label.
+ * All calls have the same labels in the same order, or else are not cached.
  */
-class MethodsByValues {
+class MethodsByIds {
   #table;
   /**
    * The table's generation. Methods are valid only for this generation, because a child that has lost its
@@ -63,9 +64,11 @@ class MethodsByValues {
   #generation = -1;
   /** @type {string[]} */
   #names = [];
-  #count = 0;
-  /** @type {any} a Map, or the method if there are no names */
-  #root = new Map();
+  /** @type {LabelDictionary[]} by the place of the name: those of the table's index */
+  #dictionaries = [];
+  #slots = 0;
+  /** @type {any} a list, or the method if there are no names */
+  #root = [];
 
   /** @param {import('../series/series-table').SeriesTable} table */
   constructor(table) {
@@ -77,13 +80,14 @@ class MethodsByValues {
    * @returns {Method | undefined} undefined if it is not cached
    */
   of(given) {
-    if (this.#generation !== this.#table.generation) this.#clear();
+    if (this.#generation !== this.#table.generation) this.#clear([]);
     const names = this.#names;
     let found = this.#root;
     let next = 0;
     for (const name in given) {
-      if (found === undefined || names[next++] !== name) return undefined;
-      found = found.get(given[name]);
+      const value = given[name];
+      if (found === undefined || value === undefined || names[next] !== name) return undefined;
+      found = found[this.#dictionaries[next++].find(value)];
     }
     return next === names.length && typeof found === 'function' ? found : undefined;
   }
@@ -96,27 +100,31 @@ class MethodsByValues {
   add(given, labels, method) {
     const names = [];
     for (const name in given) names.push(name);
-    if (names.some(name => isNotPrimitive(labels[name]))) return;
-    if (names.length > this.#names.length) {
-      this.#clear();
-      this.#names = names;
-    }
-    if (this.#count === MOST_CACHED || names.join() !== this.#names.join()) return;
-    this.#count++;
-    if (names.length === 0) this.#root = method;
-    let map = this.#root;
-    names.forEach((name, i) => {
-      const value = labels[name];
-      if (i === names.length - 1) map.set(value, method);
-      else map = map.get(value) ?? map.set(value, new Map()).get(value);
+    if (names.length > this.#names.length) this.#clear(names);
+    if (names.join() !== this.#names.join()) return;
+    const ids = names.map((name, i) =>
+      labels[name] === undefined ? MISSING : this.#dictionaries[i].find(labels[name]),
+    );
+    const most = ids.reduce((sum, id) => sum + id, this.#slots);
+    if (ids.includes(MISSING) || most > MOST_SLOTS) return;
+    if (ids.length === 0) this.#root = method;
+    let list = this.#root;
+    ids.forEach((id, i) => {
+      this.#slots += Math.max(id + 1 - list.length, 0);
+      list = list[id] ??= i === ids.length - 1 ? method : [];
     });
   }
 
-  #clear() {
-    this.#generation = this.#table.generation;
-    this.#names = [];
-    this.#count = 0;
-    this.#root = new Map();
+  /** @param {string[]} names that the table has */
+  #clear(names) {
+    const { generation, index } = this.#table;
+    this.#generation = generation;
+    this.#names = names;
+    this.#dictionaries = names.map(
+      name => /** @type {any} */ (index).dictionaries[/** @type {any} */ (index).positions.get(name)],
+    );
+    this.#slots = 0;
+    this.#root = [];
   }
 }
 
@@ -165,7 +173,7 @@ function recorder(bound, createChild, name) {
   const { metric } = bound;
   const table = tableOf(metric);
   const { exemplars } = stateOf(metric);
-  const methods = new MethodsByValues(table);
+  const methods = new MethodsByIds(table);
   return (labels, value) => {
     if (!isObject(labels)) {
       if (value === undefined) value = labels;
