@@ -4,6 +4,7 @@
 // the environment, or formed by all instances of an application under PM2. A process without a group loads no
 // other file of groups.
 
+const { warnIfOptionsDiffer } = require('./cluster-options');
 const { processState, ownProcessState } = require('../registry/process-state');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
@@ -15,9 +16,10 @@ const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
 
 /**
- * The group, shared by all copies of this package in a process. The path is undefined if it was switched off.
+ * The group, shared by all copies of this package in a process; undefined if it was switched off. The option is
+ * its name.
  *
- * @typedef {{group: Group | undefined, directory: string | undefined}} SharedGroup
+ * @typedef {{group: Group | undefined, options: {group: string | undefined}, hasWarned: boolean}} SharedGroup
  */
 
 /** @returns {Group | undefined} */
@@ -74,28 +76,24 @@ function joinByEnvironment(registries, options) {
  * @throws {TypeError} if the name is not valid
  */
 function joinGroup(options, registries) {
-  const name = options.group === false ? undefined : (options.group ?? groupOfEnvironment());
   const known = processState().group;
-  if (name === undefined && known === undefined) {
-    if (options.group === false) ownProcessState().group = { group: undefined, directory: undefined };
-    return undefined;
+  if (known !== undefined) {
+    warnIfOptionsDiffer('AggregatorRegistry', ['group'], known, /** @type {any} */ (options));
+    return known.group;
   }
-  if (known === undefined) {
-    if (!isMainThread()) return undefined;
-    const directory = directoryOf(/** @type {string} */ (name), options.group === undefined);
+  const name = options.group === false ? undefined : (options.group ?? groupOfEnvironment());
+  /** @type {Group | undefined} */
+  let group;
+  if (name !== undefined) {
+    // A thread is not a process of its own.
+    if (!require('node:worker_threads').isMainThread) return undefined;
+    const directory = directoryOf(name, options.group === undefined);
     if (directory === undefined) return undefined;
-    const { Group } = require('./group/group');
-    const group = new Group(directory, options, registries);
-    ownProcessState().group = { group, directory };
-    group.join();
-    return group;
-  }
-  if (options.group !== undefined && !isSame(name, known)) {
-    const message =
-      "AggregatorRegistry: the option 'group' differs from that of the first one, which applies to all";
-    warnOnce('option group', message);
-  }
-  return known.group;
+    group = new (require('./group/group').Group)(directory, options, registries);
+  } else if (options.group === undefined) return undefined;
+  ownProcessState().group = { group, options: { group: name }, hasWarned: false };
+  group?.join();
+  return group;
 }
 
 /**
@@ -112,20 +110,6 @@ function directoryOf(name, isOfEnvironment) {
     warnOnce(VARIABLE, `${VARIABLE} is ignored: ${/** @type {Error} */ (error).message}`);
     return undefined;
   }
-}
-
-/**
- * @param {string | undefined} name
- * @param {SharedGroup} known
- */
-function isSame(name, { directory }) {
-  if (name === undefined || directory === undefined) return name === directory;
-  return require('./group/group-names').pathOfGroup(name) === directory;
-}
-
-/** A thread is not a process of its own. */
-function isMainThread() {
-  return require('node:worker_threads').isMainThread;
 }
 
 module.exports = { groupOfProcess, joinGroup, joinByEnvironment };
