@@ -34,8 +34,8 @@ const OWN_EXIT_LISTENERS = 2;
  * @returns {boolean} whether it is a cluster worker
  */
 function hookIntoWorker(registries) {
-  const { cluster } = processAsWorker() ?? {};
-  if (cluster === undefined) return false;
+  const worker = processAsWorker();
+  if (worker === undefined) return false;
   if (processState().worker !== undefined) return true;
   /** @type {import('./worker-responder').WorkerResponder | undefined} */
   let responder;
@@ -44,7 +44,7 @@ function hookIntoWorker(registries) {
   /** @type {import('./cluster-pages').ClusterPages | undefined} */
   let pages;
   const listenToExit = exitListeners(() => responder?.writeLast());
-  const linkToPrimary = () => require('../links/ipc').linkToPrimary(/** @type {any} */ (cluster).worker.id);
+  const linkToPrimary = () => require('../links/ipc').linkToPrimary(worker.id);
   const clusterPages = () => (pages ??= new (require('./cluster-pages').ClusterPages)(linkToPrimary()));
   const receive = (/** @type {any} */ message) => {
     clusterPages().receive(message);
@@ -105,7 +105,7 @@ function exitListeners(writeLast, onEnd) {
 }
 
 /**
- * @returns {{cluster: import('node:cluster').Cluster} | undefined} undefined unless this is a cluster worker
+ * @returns {import('node:cluster').Worker | undefined} undefined unless this is a cluster worker
  */
 function processAsWorker() {
   try {
@@ -115,10 +115,8 @@ function processAsWorker() {
     // Deno, in a thread.
     return undefined;
   }
-  const cluster = /** @type {import('node:cluster').Cluster} */ (
-    /** @type {unknown} */ (require('node:cluster'))
-  );
-  return cluster.isWorker ? { cluster } : undefined;
+  const { isWorker, worker } = /** @type {any} */ (require('node:cluster'));
+  return isWorker ? worker : undefined;
 }
 
 /**
