@@ -16,8 +16,8 @@ const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
 
 /**
- * The group, shared by all copies of this package in a process; undefined if it was switched off. The option is
- * its name.
+ * The group, shared by all copies of this package in a process; undefined if it was switched off. The option
+ * is its name.
  *
  * @typedef {{group: Group | undefined, options: {group: string | undefined}, hasWarned: boolean}} SharedGroup
  */
