@@ -74,7 +74,7 @@ const answerTruly = (cluster, workerId) =>
   cluster.inWorker(workerId, ({ state }) => void (state.tamper = undefined));
 const withError = ({ type, requestId }) => ({ type, requestId, error: 'it has none' });
 const withBrokenSnapshot = ({ type, requestId }) => {
-  return { type, requestId, source: Buffer.alloc(256).toString('base64'), reason: 'a test' };
+  return { type, requestId, source: Buffer.alloc(256, 1).toString('base64'), reason: 'a test' };
 };
 
 describe('self-metrics of a cluster', () => {
