@@ -25,8 +25,9 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      // If rows expire, or may be moved, the handle binds again at its first use, so that the use is noted.
-      this.generation = table.live === undefined && table.maxIdleSeconds === 0 ? table.generation : -1;
+      // If rows expire, or are being moved, the handle binds again at its first use: that notes the use.
+      const isNoted = table.live?.compaction !== undefined || table.maxIdleSeconds !== 0;
+      this.generation = isNoted ? -1 : table.generation;
     } else {
       this.row = -1;
       /** @type {Float64Array} */
