@@ -51,8 +51,6 @@ class Retirement {
   #deaths = new Map();
   /** @type {number[]} workers that were retired since the totals were saved last */
   #unsaved = [];
-  /** Whether the primary has totals that could not be written. */
-  #isUnwritten = false;
   #isSaveScheduled = false;
   /** When the retired totals may be written again, by performance.now(). */
   #nextSave = 0;
@@ -87,9 +85,7 @@ class Retirement {
       const written = unwritten ?? this.#spool()?.readIfPresent(RETIRED_FILE);
       if (written === undefined) return;
       this.#store.restoreRetired(Buffer.from(written.buffer, written.byteOffset, written.length));
-      if (unwritten === undefined) return;
-      this.#isUnwritten = true;
-      this.saveSoon();
+      if (unwritten !== undefined) this.saveSoon();
     } catch (error) {
       if (isTransient(error)) throw error;
       this.#onRefused('restore-retired', error);
@@ -147,18 +143,12 @@ class Retirement {
     const end = performance.now();
     this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
     // Before the files are removed, because until then the next thread could read them.
-    if (!isWritten) this.#onSaved(workerIds, totals);
-    else if (this.#isUnwritten) this.#onSaved([]);
-    this.#isUnwritten = !isWritten;
+    this.#onSaved(workerIds, isWritten ? undefined : totals);
     this.#store.noteSaved();
-    for (const workerId of workerIds) this.#removeFilesOf(workerId);
-    if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
-  }
-
-  /** @param {number} workerId */
-  #removeFilesOf(workerId) {
-    this.#spool()?.unlinkAllOf(workerId);
-    this.#deaths.delete(workerId);
+    for (const workerId of workerIds) {
+      this.#spool()?.unlinkAllOf(workerId);
+      this.#deaths.delete(workerId);
+    }
   }
 
   /** Stops writing. */
