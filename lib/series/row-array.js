@@ -15,4 +15,16 @@ function grown(numbers, needed, initial = 0) {
   return initial === 0 ? longer : longer.fill(initial, numbers.length);
 }
 
-module.exports = { grown };
+/**
+ * @param {Float64Array | undefined} numbers
+ * @param {number} length
+ * @returns {Float64Array} the same, or a longer copy
+ */
+function withSpace(numbers, length) {
+  if (numbers !== undefined && numbers.length >= length) return numbers;
+  const larger = new Float64Array(Math.max(length, (numbers?.length ?? 0) * 2));
+  if (numbers !== undefined) larger.set(numbers);
+  return larger;
+}
+
+module.exports = { grown, withSpace };

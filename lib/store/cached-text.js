@@ -5,6 +5,7 @@
 // piece.
 
 const { widthOf } = require('../series/layouts');
+const { grown, withSpace } = require('../series/row-array');
 const { PIECE_CHARACTERS, takesLong } = require('../exposition/text-format');
 
 /** @typedef {import('../exposition/text-format').Family} Family */
@@ -23,28 +24,22 @@ const ROWS_PER_STEP = 4096;
 // Most families are small and cache nothing.
 const NO_BYTES = Buffer.alloc(0);
 const NO_INTEGERS = new Int32Array(0);
-const NO_ENDS = new Uint32Array(0);
 const NO_NUMBERS = new Float64Array(0);
 
 class CachedText {
-  /** A key of everything that the text depends on, except its rows' values; '' if nothing is cached. */
+  /** A key of everything that the text depends on, except its rows' values. */
   #key = '';
-  /**
-   * With this number of rows, the text of this key was not ASCII. Such text cannot be cached, because
-   * positions in bytes and in characters differ.
-   */
-  #nonAsciiRowCount = Infinity;
   #bytes = NO_BYTES;
   /** The number of cached rows; they are in the order of the text. */
   #count = 0;
   #rows = NO_INTEGERS;
   /** Where the text of each row ends. */
-  #ends = NO_ENDS;
-  /** All numbers of each row. */
+  #ends = NO_INTEGERS;
+  /** @type {Float64Array} all numbers of each row */
   #numbers = NO_NUMBERS;
 
   /**
-   * Prepares to write a family. Clears the cache if it cannot be used.
+   * Prepares to write a family.
    *
    * @param {Family} family
    * @param {Format} format
@@ -54,14 +49,11 @@ class CachedText {
   prepare(family, format) {
     if (format.rowWriter === undefined || takesLong(family)) return false;
     if (format.hasExemplars && family.exemplarAt !== undefined) return false;
-    const { length } = /** @type {Int32Array} */ (family.rows());
-    if (length < MIN_ROWS) {
-      this.#clear();
-      return false;
-    }
-    this.#setKey(keyOf(family, /** @type {Required<Format>} */ (format)));
-    // The row with non-ASCII text may have been removed.
-    return length < this.#nonAsciiRowCount;
+    if (/** @type {Int32Array} */ (family.rows()).length < MIN_ROWS) return false;
+    const key = keyOf(family, /** @type {Required<Format>} */ (format));
+    if (key !== this.#key) this.#count = 0;
+    this.#key = key;
+    return true;
   }
 
   /**
@@ -78,12 +70,8 @@ class CachedText {
     this.#reserve(rows.length, widthOf(family.layout));
     const start = page.length;
     const length = yield* this.#writeRows(family, rows, format.rowWriter(family), page);
-    if (page.length - start === length) {
-      this.#save(page.from(start), rows.length);
-    } else {
-      this.#clear();
-      this.#nonAsciiRowCount = rows.length;
-    }
+    // Text that is not ASCII is not cached: its positions in bytes and in characters differ.
+    if (page.length - start === length) this.#save(page.from(start), rows.length);
   }
 
   /**
@@ -162,37 +150,16 @@ class CachedText {
     return same;
   }
 
-  /** @param {string} key */
-  #setKey(key) {
-    if (key === this.#key) return;
-    this.#key = key;
-    this.#nonAsciiRowCount = Infinity;
-    this.#count = 0;
-  }
-
-  /** Clears the cache and frees its memory. */
-  #clear() {
-    if (this.#rows.length === 0) return;
-    this.#count = 0;
-    this.#bytes = NO_BYTES;
-    this.#rows = NO_INTEGERS;
-    this.#ends = NO_ENDS;
-    this.#numbers = NO_NUMBERS;
-  }
-
   /**
    * @param {number} count rows
    * @param {number} width
    */
   #reserve(count, width) {
     if (this.#rows.length < count) {
-      // With spare capacity, because series are added one by one.
-      const capacity = count + (count >> 2);
-      this.#rows = larger(this.#rows, new Int32Array(capacity));
-      this.#ends = larger(this.#ends, new Uint32Array(capacity));
+      this.#rows = grown(this.#rows, count);
+      this.#ends = grown(this.#ends, count);
     }
-    const numbers = this.#rows.length * width;
-    if (this.#numbers.length < numbers) this.#numbers = larger(this.#numbers, new Float64Array(numbers));
+    this.#numbers = withSpace(this.#numbers, count * width);
   }
 
   /**
@@ -217,17 +184,6 @@ class CachedText {
 function keyOf(family, { name, head }) {
   const { labelVersion, layout } = family;
   return [name, labelVersion, layout.marks, head(family)].join('\n');
-}
-
-/**
- * @template {Int32Array | Uint32Array | Float64Array} T
- * @param {T} from
- * @param {T} to
- * @returns {T}
- */
-function larger(from, to) {
-  to.set(from);
-  return to;
 }
 
 module.exports = { CachedText };
