@@ -16,7 +16,7 @@ const { isValidMetricName } = require('../registry/names');
 const { kindOf, widthOf, unionOf } = require('../series/layouts');
 const { UNKNOWN, startOf } = require('../series/row-starts');
 
-const COMPACT_FROM_ROWS = 1024;
+const SPARSE_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
 const MAX_GROWTH_OF_UNION = 4;
 const SMALL_TABLE_CELLS = 2 ** 20;
@@ -54,8 +54,8 @@ const natives = () => require('../series/merged-buckets');
 class ClusterFamily {
   /** @type {Source[]} of live workers in the current scrape */
   sources = [];
-  /** Whether there are retired totals in the current scrape. */
-  hasRetired = false;
+  /** @type {import('./retired-totals').RetiredTotals[]} of the current scrape */
+  retired = [];
   /** @type {Source[]} of the last merge, with those of retired totals */
   #merged = [];
   /** @type {Float64Array | undefined} by row, computed at the first request */
@@ -80,14 +80,19 @@ class ClusterFamily {
 
   /** Whether anything is left to show. */
   get isEmpty() {
-    return this.sources.length === 0 && !this.hasRetired;
+    return this.sources.length === 0 && this.retired.length === 0;
+  }
+
+  /** Whether it is large, and more than half of its rows were not in the last merge. */
+  get isSparse() {
+    return this.rows.count >= SPARSE_FROM_ROWS && this.#totals.order.length * 2 < this.rows.count;
   }
 
   /** @param {number} scrape */
   begin(scrape) {
     this.#scrape = scrape;
     this.sources = [];
-    this.hasRetired = false;
+    this.retired = [];
     this.#extras.begin();
   }
 
@@ -107,8 +112,7 @@ class ClusterFamily {
    */
   *merge(rule, retiring) {
     for (const source of this.sources) yield* this.translate(source);
-    const ended = this.hasRetired && retiring ? yield* settle(this, retiring) : [];
-    for (const source of ended) yield* this.translate(source);
+    const ended = this.retired.length > 0 && retiring ? yield* settle(this, retiring) : [];
     const all = (this.#merged = [...this.sources, ...ended]);
     this.#starts = undefined;
     this.#setMarks(all);
@@ -124,16 +128,6 @@ class ClusterFamily {
         mergedQuantiles(digests, marks, rule),
       );
     if (hasBuckets) yield* this.#extras.merge(totals.order, rule, all => mergedBuckets(all, rule));
-  }
-
-  /** If more than half of the rows were not in the last merge, drops these. */
-  compactIfSparse() {
-    const { order } = this.#totals;
-    if (this.rows.count < COMPACT_FROM_ROWS || order.length * 2 >= this.rows.count) return;
-    this.rows = this.rows.compacted(order);
-    this.#extras = new FamilyExtras();
-    this.#totals = new FamilyTotals(this.#extras);
-    this.#text = new CachedText();
   }
 
   /**
@@ -167,7 +161,7 @@ class ClusterFamily {
       bucketsAt: hasBuckets ? row => this.#extras.of(row) ?? natives().NO_BUCKETS : undefined,
       starts: this,
       cachedText: this.#text,
-      labelVersion: `${this.rows.generation} ${hidesMarker}`,
+      labelVersion: `${hidesMarker}`,
     };
   }
 

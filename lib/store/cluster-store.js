@@ -327,7 +327,7 @@ class ClusterStore {
     const isComplete = shown.every(id => this.#workers.has(id) || this.#threads.has(id));
     const families = this.#gather(isComplete);
     const now = this.now();
-    const retiring = { retired: this.#retired, now, maxAge: this.retiredMaxAge, isComplete };
+    const retiring = { now, maxAge: this.retiredMaxAge, isComplete };
     /** @type {MergedFamily[]} */
     const merged = [];
     for (const family of families) {
@@ -431,28 +431,22 @@ class ClusterStore {
    * @param {boolean} isComplete whether folded rows that are in none of them can be removed
    */
   #gatherRetired(byName, isComplete) {
-    /** @param {Source['definition']} definition */
-    const shownFamilyOf = definition => {
-      const family = byName.get(definition.name);
-      const isShown = family === this.#familyOf(definition) && family.definition.aggregator === 'sum';
-      return isShown ? family : undefined;
-    };
     for (const totals of this.#retired.totals) {
-      const family = shownFamilyOf(totals.definition);
-      if (family !== undefined) family.hasRetired = true;
+      const family = byName.get(totals.definition.name);
+      const isShown = family === this.#familyOf(totals.definition) && family.definition.aggregator === 'sum';
+      if (isShown) family.retired.push(totals);
       else if (isComplete) runThrough(totals.removeFolded(() => true));
     }
   }
 
   /**
-   * Drops families that the last scrape did not contain. This cannot be done at the end of a scrape, because
-   * its families are written after that.
+   * Drops families that the last scrape did not contain, and those most of whose rows it did not contain:
+   * these get rows again as they are merged. This cannot be done at the end of a scrape, because its families
+   * are written after that.
    */
   #tidy() {
-    for (const [key, family] of this.#families) {
-      family.compactIfSparse();
-      if (family.isEmpty) this.#families.delete(key);
-    }
+    for (const [key, family] of this.#families)
+      if (family.isEmpty || family.isSparse) this.#families.delete(key);
   }
 
   /**

@@ -18,11 +18,9 @@ const DEAD = 2;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
 
 /**
  * @typedef {object} Retiring
- * @property {import('./retired-source').RetiredSource} retired
  * @property {number} now milliseconds, by the store's clock
  * @property {number} maxAge milliseconds for which totals of dead sources stay if no source has their label
  *   set
@@ -35,18 +33,17 @@ const DEAD = 2;
  * @returns {Generator<void, Source[]>} the totals that are left, as sources; yields where a slice may end
  */
 function* settle(family, retiring) {
-  const { retired, isComplete } = retiring;
-  const all = retired.totalsIn(family.definition);
-  for (const totals of all) totals.familyRows(family);
+  const { isComplete } = retiring;
+  for (const totals of family.retired) yield* totals.translate(family);
   const state = new Uint8Array(family.rows.count);
   for (const source of family.sources) {
     markLive(source, state);
     yield;
   }
-  const hasFolded = yield* keepDead(family, all, state, retiring);
+  const hasFolded = yield* keepDead(family, state, retiring);
   const left = [];
-  for (const totals of all) {
-    const rows = totals.familyRows(family);
+  for (const totals of family.retired) {
+    const { familyRows: rows } = totals;
     if (isComplete && hasFolded) yield* totals.removeFolded(row => state[rows[row]] === 0);
     if (totals.isEmpty) continue;
     for (const source of totals.sources()) {
@@ -59,19 +56,17 @@ function* settle(family, retiring) {
 
 /**
  * @param {ClusterFamily} family
- * @param {RetiredTotals[]} all
  * @param {Uint8Array} state by row of the family
  * @param {Retiring} retiring
  * @returns {Generator<void, boolean>} whether rows are folded
  */
-function* keepDead(family, all, state, { now, maxAge }) {
+function* keepDead(family, state, { now, maxAge }) {
   const maxIdle = family.definition.maxIdleSeconds * 1000;
   const oldest = now - Math.min(maxIdle, maxAge);
-  const newest = all.length > 1 ? newestOf(family, all) : undefined;
+  const newest = family.retired.length > 1 ? newestOf(family) : undefined;
   let hasFolded = false;
-  for (const totals of all) {
-    const rows = totals.familyRows(family);
-    const { lastSeen } = totals;
+  for (const totals of family.retired) {
+    const { familyRows: rows, lastSeen } = totals;
     for (let row = 0; row < lastSeen.length; row++) {
       if ((row + 1) % ROWS_PER_STEP === 0) yield;
       const familyRow = rows[row];
@@ -91,14 +86,12 @@ function* keepDead(family, all, state, { now, maxAge }) {
 
 /**
  * @param {ClusterFamily} family
- * @param {RetiredTotals[]} all
  * @returns {Float64Array} by row of the family: when a source with it was last seen
  */
-function newestOf(family, all) {
+function newestOf(family) {
   const newest = new Float64Array(family.rows.count);
-  for (const totals of all) {
-    const rows = totals.familyRows(family);
-    totals.lastSeen.forEach((seen, row) => {
+  for (const { familyRows: rows, lastSeen } of family.retired) {
+    lastSeen.forEach((seen, row) => {
       newest[rows[row]] = Math.max(newest[rows[row]], seen);
     });
   }

@@ -47,7 +47,7 @@ class FamilyRows {
   #set = [];
 
   constructor() {
-    /** Changes when the rows are renumbered; unique among all families. */
+    /** Unique among all families. */
     this.generation = nextGeneration++;
   }
 
@@ -179,23 +179,6 @@ class FamilyRows {
    */
   nameOf(row) {
     return this.#allPairsOf(row).find(([name]) => name === NAME_LABEL)?.[1];
-  }
-
-  /**
-   * The same rows with other numbers, and without the label names and values that none of them has.
-   *
-   * @param {Iterable<number>} rows those to keep, in the order of their new numbers
-   * @returns {FamilyRows}
-   */
-  compacted(rows) {
-    const compacted = new FamilyRows();
-    for (const row of rows) {
-      compacted.begin();
-      for (const [name, value] of this.#allPairsOf(row))
-        compacted.put(compacted.idOf(compacted.labelNumber(name), value));
-      compacted.row(() => this.#texts[row]);
-    }
-    return compacted;
   }
 }
 

@@ -8,9 +8,9 @@ const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
 const { ONE_PAGE } = require('../series/number-pages');
+const { withSpace } = require('../series/row-array');
 const { SeriesTable } = require('../series/series-table');
 const { UNKNOWN } = require('../series/row-starts');
-const { runThrough } = require('../event-loop/slices');
 
 /** In place of a worker's id. */
 const RETIRED = -1;
@@ -85,8 +85,6 @@ class RetiredTotals {
   #errors = undefined;
   #rules;
   #source;
-  /** Generation of the family's rows to which all rows are translated; -1 for none. */
-  #translatedTo = -1;
 
   /**
    * @param {Definition} definition
@@ -100,6 +98,8 @@ class RetiredTotals {
     this.table.starts = UNKNOWN;
     /** @type {number[]} by row: when a source with it ended, or a live source last had it; or FOLDED */
     this.lastSeen = [];
+    /** By row: the family's row, as translated last. */
+    this.familyRows = new Int32Array(0);
     const { isComputed, hasBuckets } = kindOf(layout);
     const buckets = {
       read: (/** @type {number} */ row) => this.#extras[row]?.buckets,
@@ -116,10 +116,7 @@ class RetiredTotals {
     this.#source = new TableSource(this.view, RETIRED);
     this.table.listener = {
       // Also for a row that was dropped, because a compaction under way may have copied its digest before.
-      rowStarted: row => {
-        this.#translatedTo = -1;
-        this.#dropExtras(row);
-      },
+      rowStarted: row => this.#dropExtras(row),
       startMove: () => this.#startMove(),
     };
   }
@@ -190,13 +187,12 @@ class RetiredTotals {
 
   /**
    * @param {ClusterFamily} family
-   * @returns {Int32Array} by row: the family's row
+   * @returns {Generator<void>} yields where a slice may end
    */
-  familyRows(family) {
-    const { generation } = family.rows;
-    if (this.#translatedTo !== generation) runThrough(family.translate(this.#source.read()));
-    this.#translatedTo = generation;
-    return this.#source.read().rows.rows;
+  *translate(family) {
+    const source = this.#source.read();
+    yield* family.translate(source);
+    this.familyRows = source.rows.rows;
   }
 
   /** @param {number} row */
@@ -349,7 +345,6 @@ class RetiredTotals {
         errors.set(this.#errors.subarray(old * width, (old + 1) * width), row * width);
       },
       finish: () => {
-        this.#translatedTo = -1;
         this.#extras = extras;
         this.#errors = errors;
         // Rows may have been folded since.
@@ -369,18 +364,6 @@ function copiedBuckets() {
     copyRow: (/** @type {number} */ row, /** @type {any} */ from, /** @type {number} */ old) =>
       void (rows[row] = from.read(old)),
   };
-}
-
-/**
- * @param {Float64Array | undefined} numbers
- * @param {number} length
- * @returns {Float64Array} the same, or a longer copy
- */
-function withSpace(numbers, length) {
-  if (numbers !== undefined && numbers.length >= length) return numbers;
-  const larger = new Float64Array(Math.max(length, (numbers?.length ?? 0) * 2));
-  if (numbers !== undefined) larger.set(numbers);
-  return larger;
 }
 
 module.exports = { RetiredTotals, FOLDED };

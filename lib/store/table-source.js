@@ -19,40 +19,17 @@ const NO_LABELS = Object.freeze([]);
 /** @typedef {import('../series/label-index').LabelIndex} LabelIndex */
 
 /**
- * The label sets of a table's rows. This object stays valid when the rows get new numbers.
- *
- * @implements {LabelSets}
+ * @param {SeriesTable} table
+ * @returns {LabelSets} of its rows as they are numbered now
  */
-class TableLabels {
-  #index;
-  #forms;
-  #rows;
-
-  /** @param {SeriesTable} table */
-  constructor({ labelNames, index, forms }) {
-    this.labelNames = labelNames;
-    this.#index = /** @type {LabelIndex} */ (index);
-    this.#forms = forms.list;
-    this.#rows = forms.rows;
-  }
-
-  /** @param {number} row */
-  positionsOf(row) {
-    return this.labelNames.length === 0 ? NO_LABELS : this.#forms[this.#rows.of(row)].positions;
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} position
-   */
-  idAt(row, position) {
-    return this.#index.idAt(row, position);
-  }
-
-  /** @param {number} position */
-  valuesOf(position) {
-    return this.#index.dictionaries[position].values;
-  }
+function labelSetsOf(table) {
+  const index = /** @type {LabelIndex} */ (table.index);
+  return {
+    labelNames: table.labelNames,
+    positionsOf: row => (index === undefined ? NO_LABELS : table.forms.list[table.formOf(row)].positions),
+    idAt: (row, position) => index.idAt(row, position),
+    valuesOf: position => index.dictionaries[position].values,
+  };
 }
 
 class TableSource {
@@ -105,7 +82,7 @@ class TableSource {
     const labelNames = [...table.labelNames];
     this.#epoch = table.epoch;
     this.#definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
-    this.#rows = new RowMap(new TableLabels(table), this.#defaults);
+    this.#rows = new RowMap(labelSetsOf(table), this.#defaults);
   }
 }
 

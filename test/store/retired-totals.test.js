@@ -147,8 +147,8 @@ test('retired totals: columns that are not added up are combined by their rule, 
   assert.strictEqual(totals.views.length, 2);
   const family = new ClusterFamily(totals.definition, assert.fail);
   family.begin(1);
-  family.hasRetired = true;
-  const retiring = { retired, now: START, maxAge: HOUR, isComplete: true };
+  family.retired = [totals];
+  const retiring = { now: START, maxAge: HOUR, isComplete: true };
   runThrough(family.merge('sum', retiring));
   assert.deepStrictEqual(
     samplesOf(renderText([family.view()])),
