@@ -29,8 +29,8 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
  * @typedef {object} SupervisorEvents
  * @property {() => void} onDirectory workers must be welcomed again: the directory of snapshot files has
  *   changed, or another aggregator reads it
- * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
- * @property {() => void} [onStarted] an aggregator runs; it does not know this process's threads yet
+ * @property {() => void} onStarted an aggregator runs; it has nothing of living workers and threads yet, except
+ *   what is in the directory
  * @property {(workerIds: number[]) => void} [onRetired] these have become part of the retired totals
  */
 
@@ -150,7 +150,7 @@ class AggregatorSupervisor {
       // This may happen before `starting` is set.
       throw this.#restartLater(error);
     }
-    this.#events.onStarted?.();
+    this.#events.onStarted();
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
     if (adopt !== undefined) this.#events.onDirectory();
     await this.#options.settled;
@@ -178,7 +178,6 @@ class AggregatorSupervisor {
   #restart() {
     this.#restartTimer = undefined;
     this.starting = this.#handled(this.#startBackend());
-    this.#events.onLost();
   }
 
   /**

@@ -55,8 +55,6 @@ class ClusterPrimary {
   #threads;
   /** @type {(() => Iterable<any>) | undefined} own registries without that option, until logged */
   #leftOut = undefined;
-  /** Whether the last page had numbers of all workers that an earlier one had. */
-  #isComplete = true;
 
   /**
    * @param {import('node:cluster').Cluster} cluster
@@ -74,8 +72,7 @@ class ClusterPrimary {
     this.supervisor = new AggregatorSupervisor(options, {
       // Tells running workers where to write their last columns, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
-      onLost: () => this.#onAggregatorLost(),
-      onStarted: () => threads?.share(),
+      onStarted: () => this.#onAggregatorStarted(),
       onRetired: ids => threads?.retired(ids),
     });
     this.#rounds = new ScrapeRounds({
@@ -86,7 +83,6 @@ class ClusterPrimary {
       giveUp: (records, waited) => this.#giveUp(records, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
       discard: file => this.supervisor.send('discard', file),
-      isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
     this.#messages = new WorkerMessages({
@@ -210,9 +206,10 @@ class ClusterPrimary {
     debug('metrics of the primary are left out, because includePrimary is not set: %s', names.join(', '));
   }
 
-  /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
-  #onAggregatorLost() {
+  /** A new aggregator has no numbers of living workers and threads: their sources are needed from the start. */
+  #onAggregatorStarted() {
     for (const record of this.#followed) record.position = undefined;
+    this.#threads?.share();
   }
 
   #welcomeAll() {
@@ -250,7 +247,7 @@ class ClusterPrimary {
    * @param {Format[]} formats
    * @param {boolean} final whether to write the page even if the answer of a worker could not be used
    * @param {number} startedAt when the workers were asked, by performance.now()
-   * @returns {Promise<RenderResult>}
+   * @returns {Promise<import('./scrape-rounds').Rendered>}
    */
   async #render(formats, final, startedAt) {
     const facts = formats.some(({ selfMetrics }) => selfMetrics)
@@ -259,9 +256,9 @@ class ClusterPrimary {
     const aggregator = this.supervisor.running;
     const custom = customAggregators();
     const shown = this.#followed.filter(({ isShown }) => isShown).map(({ worker }) => worker.id);
-    /** @type {RenderResult} */
-    const result = await aggregator.request('render', { formats, custom, final, facts, shown });
-    this.#noteResult(result);
+    const rendered = await aggregator.request('render', { formats, custom, final, facts, shown });
+    /** @type {import('./scrape-rounds').Rendered} */
+    const result = { ...rendered, isIncomplete: this.#noteResult(rendered) };
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
     const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
@@ -275,14 +272,17 @@ class ClusterPrimary {
     return [...this.#roster.all, this.#own ?? []].flat();
   }
 
-  /** @param {RenderResult} result */
+  /**
+   * @param {RenderResult} result
+   * @returns {boolean} whether the page lacks numbers of a worker that an earlier one had
+   */
   #noteResult({ state, seconds, positions: entries, ended, failures: failed }) {
     warnOfUnknownAggregator(state.failures);
     this.#durations.merge.observe(seconds);
     const failures = new Map(failed);
     const positions = new Map(entries);
     const batches = new Map(ended);
-    this.#isComplete = true;
+    let isIncomplete = false;
     for (const record of this.#followed) {
       const { id } = record.worker;
       record.badLog = failures.get(id)?.badLog;
@@ -291,8 +291,9 @@ class ClusterPrimary {
       if (positions.has(id)) {
         record.position = positions.get(id);
         record.isShown = true;
-      } else if (record.isShown) this.#isComplete = false;
+      } else if (record.isShown) isIncomplete = true;
     }
+    return isIncomplete;
   }
 }
 

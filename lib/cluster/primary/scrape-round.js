@@ -30,20 +30,21 @@ class ScrapeRound {
     if (this.waiting.delete(worker)) this.#onProgress();
   }
 
-  /** To be called when a caller has left. */
-  noteLeft() {
+  /** To be called when a caller has left, or its time is up. */
+  noteProgress() {
     this.#onProgress();
   }
 
-  /** @returns {Promise<void>} resolves when all workers have answered, or no caller waits any more */
-  async collected() {
-    await new Promise(resolve => {
-      this.#onProgress = () => {
-        if (this.waiting.size === 0 || this.callers.size === 0) resolve(undefined);
-      };
-      this.#onProgress();
-    });
-    this.#onProgress = () => {};
+  /**
+   * @returns {Promise<ScrapeCaller[]>} those to be answered now: all when no worker is waited for, before
+   *   that those whose time is up; resolves when there are any, or no caller is left
+   */
+  async due() {
+    for (;;) {
+      const due = [...this.callers].filter(({ isLate }) => isLate || this.waiting.size === 0);
+      if (due.length > 0 || this.callers.size === 0) return due;
+      await new Promise(resolve => (this.#onProgress = () => resolve(undefined)));
+    }
   }
 }
 

@@ -38,6 +38,12 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
 /**
+ * `isIncomplete`: whether the page lacks numbers that an earlier one had.
+ *
+ * @typedef {RenderResult & {isIncomplete?: boolean}} Rendered
+ */
+
+/**
  * The cluster as rounds use it.
  *
  * @typedef {object} Cluster
@@ -50,10 +56,8 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  *   already, with a timeout in milliseconds; returns the milliseconds to wait for it, 0 for not at all
  * @property {(workers: Iterable<WorkerRecord>, waited: number) => void} giveUp called in each round with the
  *   workers that have not answered, and how many milliseconds it has waited
- * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
+ * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<Rendered>} render
  * @property {(file: string) => void} discard the file of a page that nobody waits for
- * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever
- *   answered
  * @property {() => Error | undefined} failure why there are no numbers although there are workers
  */
 
@@ -91,7 +95,17 @@ class ScrapeRounds {
     this.#callers.add(caller);
     // The deadline counts from the caller's own call, even while the caller waits for an earlier round to
     // end.
-    caller.afterDeadline(0, () => this.#expire(caller));
+    caller.afterDeadline(0, () => {
+      caller.isLate = true;
+      this.#noteProgress();
+    });
+    // Writing the page takes milliseconds, unless the aggregator hangs.
+    const grace = format.push === undefined ? RENDER_GRACE_MILLISECONDS : PUSH_GRACE_MILLISECONDS;
+    caller.afterDeadline(grace, () => {
+      for (const callers of this.#waiting) callers.delete(caller);
+      caller.reject(timedOut());
+      this.#noteProgress();
+    });
     return caller.promise;
   }
 
@@ -126,17 +140,21 @@ class ScrapeRounds {
   close(registry) {
     this.#closed = registry;
     for (const caller of this.#unanswered) caller.reject(closed(registry));
-    this.#callers.waiting.clear();
-    for (const round of this.#rounds) {
-      round.callers.clear();
-      round.noteLeft();
-    }
+    for (const callers of this.#waiting) callers.clear();
+    this.#noteProgress();
+  }
+
+  #noteProgress() {
+    for (const round of this.#rounds) round.noteProgress();
+  }
+
+  /** The callers that are not answered: of the next round, and of each that is under way. */
+  get #waiting() {
+    return [this.#callers.waiting, ...Array.from(this.#rounds, ({ callers }) => callers)];
   }
 
   get #unanswered() {
-    return [this.#callers.waiting, ...Array.from(this.#rounds, ({ callers }) => callers)].flatMap(set => [
-      ...set,
-    ]);
+    return this.#waiting.flatMap(callers => [...callers]);
   }
 
   /** @param {ScrapeCaller[]} callers */
@@ -162,7 +180,6 @@ class ScrapeRounds {
     /** @type {number[] | undefined} ids of the workers to ask; all the first time, and after a loss */
     let again;
     for (let tries = 1; round.callers.size > 0; tries++) {
-      const isLast = tries === MAX_TRIES;
       await cluster.ready();
       const losses = cluster.losses();
       // Otherwise some workers have answered to an aggregator that is gone, and the next one lacks their
@@ -171,23 +188,52 @@ class ScrapeRounds {
       const workers = cluster.connected().filter(({ worker }) => again?.includes(worker.id) ?? true);
       const asked = this.#ask(round, workers);
       await runInSlices(asked, ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
-      await this.#wait(round);
-      // The callers at this moment: there is one text for each of their formats.
-      const callers = [...round.callers];
-      if (callers.length === 0) return;
-      const rendering = isCurrent() ? this.#render(callers, isLast, round.startedAt) : undefined;
-      const result = await rendering?.catch(error => {
-        if (isCurrent()) throw error;
-      });
-      const isLost = !result || !isCurrent();
-      if (result && !isLost && (isLast || result.again.length === 0)) {
-        this.#deliver(callers, result, round.isAnswered);
-        return;
-      }
-      if (result) this.#discard(callers);
-      if (isLast) throw timedOut();
-      again = isLost ? undefined : result.again;
+      again = await this.#answer(round, tries === MAX_TRIES, isCurrent);
     }
+  }
+
+  /**
+   * Answers the callers of a round when no worker is waited for any more, and before that those whose time is
+   * up, with the last known numbers of the workers that have not answered.
+   *
+   * @param {ScrapeRound} round
+   * @param {boolean} isLast whether the workers cannot be asked again
+   * @param {() => boolean} isCurrent whether the aggregator that they have answered to is not lost
+   * @returns {Promise<number[] | undefined>} if callers are left: ids of the workers to ask again, undefined
+   *   for all
+   */
+  async #answer(round, isLast, isCurrent) {
+    for (let callers = await round.due(); callers.length > 0; callers = await round.due()) {
+      const isEarly = round.waiting.size > 0;
+      // Read before rendering: answers that arrive meanwhile are not on the page.
+      const { isAnswered } = round;
+      if (!isEarly) this.#giveUp(round);
+      try {
+        const rendering = isCurrent() ? this.#render(callers, isEarly || isLast, round.startedAt) : undefined;
+        const result = await rendering?.catch(error => {
+          if (isCurrent()) throw error;
+        });
+        const isUsable = result && isCurrent() && (isEarly || isLast || result.again.length === 0);
+        // A page with fewer numbers than the last one would look like a reset of all counters.
+        if (isUsable && !(isEarly && result.isIncomplete)) this.#deliver(callers, result, isAnswered);
+        else {
+          if (result) this.#discard(callers);
+          if (!isUsable && !isLast) return isCurrent() ? result?.again : undefined;
+          throw timedOut();
+        }
+      } catch (error) {
+        for (const caller of callers) caller.reject(/** @type {Error} */ (error));
+      }
+      for (const caller of callers) round.callers.delete(caller);
+    }
+    if (round.waiting.size > 0) this.#giveUp(round);
+    return undefined;
+  }
+
+  /** @param {ScrapeRound} round that waits for no worker any more */
+  #giveUp({ waiting, startedAt }) {
+    this.#cluster.giveUp(waiting.keys(), performance.now() - startedAt);
+    waiting.clear();
   }
 
   /**
@@ -218,69 +264,10 @@ class ScrapeRounds {
   }
 
   /**
-   * Waits until all workers have answered, or no caller waits any more.
-   *
-   * @param {ScrapeRound} round
-   * @returns {Promise<void>}
-   */
-  async #wait(round) {
-    for (const caller of round.callers) caller.afterDeadline(0, () => this.#expire(caller));
-    await round.collected();
-    for (const caller of round.callers) this.#boundRendering(caller);
-    const waited = performance.now() - round.startedAt;
-    this.#cluster.giveUp(round.waiting.keys(), waited);
-    round.waiting.clear();
-  }
-
-  /**
-   * Limits how long a caller waits for the page: writing it takes milliseconds, unless the aggregator hangs.
-   *
-   * @param {ScrapeCaller} caller
-   */
-  #boundRendering(caller) {
-    const isPush = caller.format.push !== undefined;
-    caller.afterDeadline(isPush ? PUSH_GRACE_MILLISECONDS : RENDER_GRACE_MILLISECONDS, () => {
-      for (const { callers } of this.#rounds) callers.delete(caller);
-      caller.reject(timedOut());
-    });
-  }
-
-  /**
-   * Answers a caller whose time is up with the last known numbers.
-   *
-   * @param {ScrapeCaller} caller
-   */
-  async #expire(caller) {
-    const round = [...this.#rounds].find(({ callers }) => callers.has(caller));
-    this.#callers.waiting.delete(caller);
-    round?.callers.delete(caller);
-    this.#boundRendering(caller);
-    const losses = this.#cluster.losses();
-    try {
-      // The aggregator may be about to start again.
-      await this.#cluster.ready();
-      // Read before rendering: answers that arrive meanwhile are not on the page.
-      const answered = round?.isAnswered ?? false;
-      const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
-      // A page with fewer numbers than the last one would look like a reset of all counters.
-      if (!this.#cluster.isComplete()) {
-        this.#discard([caller]);
-        throw timedOut(); // workers must answer the new aggregator first
-      }
-      this.#deliver([caller], result, answered);
-    } catch (error) {
-      const isLost = losses !== this.#cluster.losses();
-      caller.reject(isLost ? timedOut() : /** @type {Error} */ (error));
-    }
-    // Only now: otherwise the round would render for nobody, and this caller would wait for that.
-    round?.noteLeft();
-  }
-
-  /**
    * @param {ScrapeCaller[]} callers
    * @param {boolean} final
    * @param {number} startedAt when their round started
-   * @returns {Promise<RenderResult>}
+   * @returns {Promise<Rendered>}
    */
   #render(callers, final, startedAt) {
     // One after the other, because a page with the application's own aggregators takes two steps.

@@ -25,13 +25,15 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
 
 /** A caller and the promise that it holds. */
 class ScrapeCaller {
-  /** @type {NodeJS.Timeout | undefined} */
-  #timer = undefined;
+  /** @type {NodeJS.Timeout[]} */
+  #timers = [];
   /** @type {(page: any) => void} */
   #resolve = () => {};
   /** @type {(error: Error) => void} */
   #reject = () => {};
   #isSettled = false;
+  /** Whether its time is up: it gets the last known numbers of the workers that have not answered. */
+  isLate = false;
 
   /**
    * @param {Format} format
@@ -54,30 +56,32 @@ class ScrapeCaller {
    * @returns {boolean} false if the caller does not wait any more
    */
   resolve(page) {
-    clearTimeout(this.#timer);
-    this.#resolve(page);
     const isAwaited = !this.#isSettled;
-    this.#isSettled = true;
+    this.#settle();
+    this.#resolve(page);
     return isAwaited;
   }
 
   /** @param {Error} error */
   reject(error) {
-    clearTimeout(this.#timer);
+    this.#settle();
     this.#reject(error);
+  }
+
+  #settle() {
     this.#isSettled = true;
+    for (const timer of this.#timers) clearTimeout(timer);
   }
 
   /**
-   * Calls a function if this caller is neither answered nor rejected by then. Replaces the previous timer.
+   * Calls a function if this caller is neither answered nor rejected by then.
    *
    * @param {number} milliseconds after the deadline
    * @param {() => void} callback
    */
   afterDeadline(milliseconds, callback) {
-    clearTimeout(this.#timer);
     const timeLeft = Math.max(this.deadline - performance.now(), 0);
-    this.#timer = setTimeout(callback, Math.max(Math.ceil(timeLeft + milliseconds), 1));
+    this.#timers.push(setTimeout(callback, Math.max(Math.ceil(timeLeft + milliseconds), 1)));
   }
 }
 

@@ -11,17 +11,17 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 
 let started;
 let startError;
-let lost;
+let starts;
 let options;
 let supervisor;
 beforeEach(() => {
   started = [];
   startError = undefined;
-  lost = 0;
+  starts = 0;
   options = {};
   supervisor = new AggregatorSupervisor(
     options,
-    { onDirectory() {}, onLost: () => lost++ },
+    { onDirectory() {}, onStarted: () => starts++ },
     async (options, events, reason) => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
@@ -60,7 +60,7 @@ describe('a thread that runs out of memory', () => {
       assert.equal(started.length, length + 1);
     }
     assert.deepEqual(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
-    assert.equal(lost, 12, 'workers are asked for full snapshots each time');
+    assert.equal(starts, 13, 'workers are asked for full snapshots each time');
     assert.equal(supervisor.lostThreads, 12);
     assert.ok(started.every(({ inPlace }) => !inPlace));
   });
@@ -94,7 +94,7 @@ describe('a thread that runs out of memory', () => {
 
   it('scrapes get the reason even if a file of the library cannot be loaded, at once', async t => {
     const error = new Error('EMFILE: too many open files');
-    const events = { onDirectory() {}, onLost() {} };
+    const events = { onDirectory() {}, onStarted() {} };
     const other = new AggregatorSupervisor({}, events, () => {
       throw error;
     });
@@ -129,7 +129,7 @@ describe('a thread that ends for another reason', () => {
     await supervisor.starting;
     const inPlaces = started.map(({ inPlace }) => inPlace);
     assert.deepEqual(inPlaces, [false, false, false, true]);
-    assert.deepEqual([lost, supervisor.lostThreads], [3, 3]);
+    assert.deepEqual([starts, supervisor.lostThreads], [4, 3]);
   });
 
   it('a thread that ends for another reason is replaced by another one as long as each lasts for 40 seconds', async t => {

@@ -24,7 +24,6 @@ beforeEach(() => {
     ask: () => 0,
     giveUp() {},
     render: formats => new Promise(resolve => renders.push({ formats, resolve })),
-    isComplete: () => true,
     failure: () => undefined,
   };
   rounds = new ScrapeRounds(cluster);
@@ -141,12 +140,35 @@ it('an aggregator that was replaced while a round waited: workers are asked agai
 });
 
 describe('a caller whose time is up', () => {
+  beforeEach(() => {
+    cluster.connected = () => [WORKER];
+    cluster.ask = () => 60_000;
+  });
+
+  it('callers whose time is up share a page, and others wait for the worker that has not answered', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const gaveUp = t.mock.method(cluster, 'giveUp');
+    const impatient = [TEXT, TEXT, OPEN_METRICS].map(format => rounds.collect(format, 100));
+    const patient = rounds.collect(TEXT, 60_000);
+    t.mock.timers.tick(100);
+    await finishRender(0);
+    const texts = (await Promise.all(impatient)).map(String);
+    assert.deepEqual(texts, ['text', 'text', 'OpenMetrics']);
+    assert.deepEqual([renders.length, gaveUp.mock.callCount()], [1, 0]);
+    rounds.settle(WORKER, true);
+    await finishRender(1);
+    assert.equal((await patient).toString(), 'text');
+    assert.equal(gaveUp.mock.callCount(), 1);
+  });
+
   it('the file of a page is removed if its caller gets an error, or nothing, instead', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const discarded = [];
     cluster.discard = file => discarded.push(file);
     cluster.render = async ([{ file }]) => {
-      return { again: [], bodies: [{ file, length: 4 }], isEmpty: file !== 'incomplete', state: NO_FAILURES };
+      const isIncomplete = file === 'incomplete';
+      const bodies = [{ file, length: 4 }];
+      return { again: [], bodies, isEmpty: !isIncomplete, isIncomplete, state: NO_FAILURES };
     };
     const expired = file => {
       const caller = rounds.collect({ ...TEXT, file }, 100);
@@ -156,7 +178,6 @@ describe('a caller whose time is up', () => {
     assert.equal(await expired('empty'), undefined);
     cluster.failure = () => new Error('nobody has answered');
     await assert.rejects(expired('failed'), { message: 'nobody has answered' });
-    cluster.isComplete = () => false;
     await assert.rejects(expired('incomplete'), {
       message: 'Operation timed out.',
       code: 'PROM_CLIENT_TIMEOUT',
@@ -175,7 +196,9 @@ describe('a caller whose time is up', () => {
           () => false,
           error => error === thrown,
         );
+      cluster.ask = () => 0;
       assert.ok(await rejectsWithIt(rounds.collect(TEXT, 100)));
+      cluster.ask = () => 60_000;
       const late = rounds.collect(TEXT, 100);
       t.mock.timers.tick(100);
       assert.ok(await rejectsWithIt(late));
