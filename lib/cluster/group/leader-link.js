@@ -27,8 +27,7 @@ const MAX_MISSED_LOOKS = 4;
  * @property {() => void} onEnd called once, whichever side ends the link
  */
 
-class LeaderLink {
-  #link;
+class LeaderLink extends SocketLink {
   #events;
   #pages;
   #isWelcome = false;
@@ -51,13 +50,7 @@ class LeaderLink {
    * @param {LeaderEvents} events
    */
   constructor(socket, generation, id, events) {
-    this.generation = generation;
-    this.#events = events;
-    const welcome = new Promise((resolve, reject) => {
-      this.#onWelcome = resolve;
-      this.#onEnded = reject;
-    });
-    this.#link = new SocketLink(socket, {
+    super(socket, {
       onMessage: message => this.#receive(message),
       onEnd: () => {
         const error = new Error('the link to the leader has ended');
@@ -65,6 +58,12 @@ class LeaderLink {
         this.#pages.rejectAll(error);
         events.onEnd();
       },
+    });
+    this.generation = generation;
+    this.#events = events;
+    const welcome = new Promise((resolve, reject) => {
+      this.#onWelcome = resolve;
+      this.#onEnded = reject;
     });
     this.#pages = new ClusterPages({
       id,
@@ -74,22 +73,6 @@ class LeaderLink {
     this.send({ type: HELLO, id });
     /** Resolved when the leader has answered; rejected if the link ends before that. */
     this.welcome = this.#watched(welcome);
-  }
-
-  get isConnected() {
-    return this.#link.isConnected;
-  }
-
-  /**
-   * @param {object} message
-   * @param {() => void} [onSent] called when it was sent, or cannot be
-   */
-  send(message, onSent) {
-    this.#link.send(message, onSent);
-  }
-
-  close() {
-    this.#link.close();
   }
 
   /**
