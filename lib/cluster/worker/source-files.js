@@ -67,7 +67,6 @@ class SourceFiles {
   async write({ requestId, known, hookTime }, capture) {
     const file = this.#start(requestId, known);
     try {
-      file.open();
       await this.#source.prepare(hookTime, {
         onProgress: blocks => file.writeAhead(blocks),
         capture: (ahead, hooksBegan) => capture(file, ahead, hooksBegan),
