@@ -29,45 +29,44 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
-const NAMES = new Set([
-  ...['timeout', 'formats', 'maxIdleSeconds', 'directory', 'retiredMaxAge', 'inPlace', 'thread'],
-  ...['includePrimary', 'checkpointInterval', 'activeSeries', 'group'],
-]);
-
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
 const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);
 
 const isText = (/** @type {unknown} */ value) => typeof value === 'string' && value !== '';
 const isTime = (/** @type {unknown} */ value) => typeof value === 'number' && value >= 0;
 
-/**
- * What each option must be.
- *
- * @type {[name: keyof ClusterOptions, isValid: (value: any) => boolean, what: string][]}
- */
-const CHECKS = [
-  ['timeout', isTime, 'a number of milliseconds'],
-  ['retiredMaxAge', isTime, 'a number of milliseconds'],
-  ['checkpointInterval', isTime, 'a number of milliseconds'],
-  ['checkpointInterval', interval => interval === 0 || interval >= 100, '0 or at least 100 milliseconds'],
-  ['directory', isText, 'a path'],
-  ['group', group => group === false || isText(group), 'a name or an absolute path, or false'],
-  ['thread', file => typeof file === 'string' || file instanceof URL, 'a path or a file: URL'],
-];
+const TIME = { isValid: isTime, what: 'a number of milliseconds', read: millisecondsOf };
 
 /**
- * How the value of an environment variable becomes an option; undefined if it sets none.
+ * What each option must be, and how the value of its environment variable becomes an option, if there is one.
+ * `maxIdleSeconds` and `formats` have checks of their own, and the others may be anything.
  *
- * @type {Record<string, {option: keyof ClusterOptions, read: (text: string) => unknown}>}
+ * @type {Record<keyof ClusterOptions, {
+ *   isValid?: (value: any) => boolean, what?: string, read?: (text: string) => unknown,
+ * }>}
  */
-const VARIABLES = {
-  DIRECTORY: { option: 'directory', read: text => text },
-  CHECKPOINT_INTERVAL: { option: 'checkpointInterval', read: millisecondsOf },
-  INCLUDE_PRIMARY: { option: 'includePrimary', read: booleanOf },
-  TIMEOUT: { option: 'timeout', read: millisecondsOf },
-  FORMATS: { option: 'formats', read: text => text.toLowerCase().split(/\s*,\s*/) },
-  RETIRED_MAX_AGE: { option: 'retiredMaxAge', read: millisecondsOf },
+const OPTIONS = {
+  directory: { isValid: isText, what: 'a path', read: text => text },
+  checkpointInterval: {
+    isValid: interval => interval === 0 || (isTime(interval) && interval >= 100),
+    what: '0 or at least 100 milliseconds',
+    read: millisecondsOf,
+  },
+  includePrimary: { read: booleanOf },
+  timeout: TIME,
+  formats: { read: text => text.toLowerCase().split(/\s*,\s*/) },
+  retiredMaxAge: TIME,
+  maxIdleSeconds: {},
+  inPlace: {},
+  activeSeries: {},
+  group: {
+    isValid: group => group === false || isText(group),
+    what: 'a name or an absolute path, or false',
+  },
+  thread: { isValid: file => typeof file === 'string' || file instanceof URL, what: 'a path or a file: URL' },
 };
+
+const NAMES = new Set(Object.keys(OPTIONS));
 
 /**
  * The options of an AggregatorRegistry, with those of the environment that the program does not set.
@@ -98,10 +97,10 @@ function isOptions(argument) {
 function fromEnvironment() {
   /** @type {Record<string, unknown>} */
   const options = {};
-  for (const [name, { option, read }] of Object.entries(VARIABLES)) {
-    const variable = `${PREFIX}${name}`;
-    const text = environmentVariable(variable)?.trim();
-    if (!text) continue;
+  for (const [option, { read }] of Object.entries(OPTIONS)) {
+    const variable = PREFIX + option.replace(/[A-Z]/g, '_$&').toUpperCase();
+    const text = read && environmentVariable(variable)?.trim();
+    if (!read || !text) continue;
     try {
       options[option] = read(text);
       checkOptions({ [option]: options[option] });
@@ -141,9 +140,9 @@ function checkOptions(options) {
   const { maxIdleSeconds, formats } = options;
   if (maxIdleSeconds !== undefined) checkedMaxIdle(maxIdleSeconds);
   if (formats !== undefined) contentTypesOf(formats);
-  for (const [name, isValid, what] of CHECKS) {
-    const value = options[name];
-    if (value !== undefined && !isValid(value))
+  for (const [name, { isValid, what }] of Object.entries(OPTIONS)) {
+    const value = /** @type {any} */ (options)[name];
+    if (value !== undefined && isValid?.(value) === false)
       throw invalidOption(`${name} must be ${what}: ${inspect(value)}`);
   }
 }
