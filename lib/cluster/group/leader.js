@@ -6,9 +6,7 @@
 
 const { GroupMembers } = require('./group-members');
 const { unavailable } = require('../../registry/unavailable');
-const { Batches } = require('../../event-loop/batches');
-const { pause } = require('../../event-loop/timers');
-const { PAUSE_MILLISECONDS } = require('../primary/page-requests');
+const { pacedStarts } = require('../primary/page-requests');
 const { debug } = require('../../options/debug-log');
 // Loaded now, because fake timers of an application's tests would never fire.
 const { setImmediate } = require('node:timers');
@@ -43,11 +41,8 @@ class Leader {
    */
   primary = undefined;
   #isClosed = false;
-  /** Scrapes of this process, batched like those of other members. */
-  #starts = new Batches((/** @type {(() => void)[]} */ starts) => {
-    for (const start of starts) start();
-    return pause(PAUSE_MILLISECONDS);
-  }, PAUSE_MILLISECONDS);
+  /** Of scrapes of this process, paced like those of other members. */
+  #starts = pacedStarts();
 
   /**
    * Tries to become the leader.

@@ -64,8 +64,8 @@ class AggregatorSupervisor {
   #pause = 0;
   /** Start of the last pause, by performance.now(). */
   #pausedAt = -Infinity;
-  /** @type {'memory' | 'start'} why the last start was put off */
-  #pauseReason = 'memory';
+  /** @type {'' | 'memory' | 'start'} why the next start is put off; '' if it is not */
+  #pauseReason = '';
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
   #closed = false;
@@ -94,10 +94,7 @@ class AggregatorSupervisor {
    * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'memory' | InPlaceReason}}
    */
   get place() {
-    if (this.#backend === undefined) {
-      const isPausing = this.#restartTimer !== undefined;
-      return { aggregator: 'none', aggregatorReason: isPausing ? this.#pauseReason : '' };
-    }
+    if (this.#backend === undefined) return { aggregator: 'none', aggregatorReason: this.#pauseReason };
     const { inPlaceReason } = this.#backend;
     return { aggregator: inPlaceReason === '' ? 'thread' : 'in place', aggregatorReason: inPlaceReason };
   }
@@ -176,7 +173,7 @@ class AggregatorSupervisor {
   }
 
   #restart() {
-    this.#restartTimer = undefined;
+    this.#pauseReason = '';
     this.starting = this.#handled(this.#startBackend());
   }
 

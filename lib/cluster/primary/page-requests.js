@@ -37,7 +37,7 @@ const TOO_LONG = 'The page cannot be written to a file, and is too long for a me
  * @property {boolean} inMessage because the worker cannot read files of the primary
  */
 
-/** @typedef {{unanswered: number, requests: Batches<ReadRequest>}} Queue the page requests of one worker */
+/** @typedef {{unanswered: number, starts: Batches<() => void>}} Queue the page requests of one worker */
 
 class PageRequests {
   #rounds;
@@ -59,27 +59,11 @@ class PageRequests {
    */
   receive(record, message) {
     const request = readRequest(message);
-    const queue = (record.pages ??= this.#createQueue(record));
+    const queue = (record.pages ??= { unanswered: 0, starts: pacedStarts() });
     if (request === undefined || queue.unanswered >= MAX_UNANSWERED_PAGES) return false;
     queue.unanswered++;
-    queue.requests.add(request);
+    queue.starts.add(() => void this.#answer(record, request).then(() => queue.unanswered--));
     return true;
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @returns {Queue}
-   */
-  #createQueue(record) {
-    /** @type {Queue} */
-    const queue = {
-      unanswered: 0,
-      requests: new Batches(batch => {
-        for (const request of batch) void this.#answer(record, request).then(() => queue.unanswered--);
-        return pause(PAUSE_MILLISECONDS);
-      }, PAUSE_MILLISECONDS),
-    };
-    return queue;
   }
 
   /**
@@ -125,6 +109,18 @@ class PageRequests {
 }
 
 /**
+ * Functions that each ask for a page are called together, and then none for some time.
+ *
+ * @returns {Batches<() => void>}
+ */
+function pacedStarts() {
+  return new Batches(starts => {
+    for (const start of starts) start();
+    return pause(PAUSE_MILLISECONDS);
+  }, PAUSE_MILLISECONDS);
+}
+
+/**
  * Every field is checked, because a worker may run another release, or be compromised.
  *
  * @param {any} message of type PAGE
@@ -140,4 +136,4 @@ function readRequest({ pageId, format, timeout, inMessage }) {
   return { pageId, format: { ...flags, names }, timeout, inMessage: inMessage === true };
 }
 
-module.exports = { PageRequests, PAUSE_MILLISECONDS };
+module.exports = { PageRequests, pacedStarts };

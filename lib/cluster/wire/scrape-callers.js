@@ -42,7 +42,7 @@ class ScrapeCaller {
   constructor(format, timeout) {
     this.format = format;
     /** Equal for equal formats. */
-    this.key = keyOf(format);
+    this.key = JSON.stringify({ ...format, push: format.push?.session.id });
     this.deadline = performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS);
     /** @type {Promise<Bytes | PageFile | BuiltPush | undefined>} */
     this.promise = new Promise((resolve, reject) => {
@@ -91,14 +91,6 @@ class ScrapeCaller {
  */
 function distinctFormats(callers) {
   return [...new Map(callers.map(({ key, format }) => [key, format])).values()];
-}
-
-/**
- * @param {Format} format
- * @returns {string} equal for equal formats
- */
-function keyOf({ format, nativeFormat, gzip, selfMetrics, names, file, push }) {
-  return JSON.stringify([format, nativeFormat, gzip, selfMetrics, names, file, push?.session.id]);
 }
 
 /**
