@@ -29,8 +29,8 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
  * @typedef {object} SupervisorEvents
  * @property {() => void} onDirectory workers must be welcomed again: the directory of snapshot files has
  *   changed, or another aggregator reads it
- * @property {() => void} onStarted an aggregator runs; it has nothing of living workers and threads yet, except
- *   what is in the directory
+ * @property {() => void} onStarted an aggregator runs; it has nothing of living workers and threads yet,
+ *   except what is in the directory
  * @property {(workerIds: number[]) => void} [onRetired] these have become part of the retired totals
  */
 

@@ -206,7 +206,7 @@ class ClusterPrimary {
     debug('metrics of the primary are left out, because includePrimary is not set: %s', names.join(', '));
   }
 
-  /** A new aggregator has no numbers of living workers and threads: their sources are needed from the start. */
+  /** A new aggregator has nothing of living workers and threads: it needs their sources from the start. */
   #onAggregatorStarted() {
     for (const record of this.#followed) record.position = undefined;
     this.#threads?.share();
