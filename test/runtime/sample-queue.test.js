@@ -5,14 +5,11 @@
 const assert = require('node:assert');
 const { it } = require('node:test');
 const { sampleLater } = require('../../lib/runtime/sampling/sample-queue');
-const { replace } = require('./fixtures/default-metrics-runtime');
 
 /** A clock that each sample advances; and the turn of the event loop that each sample ran in. */
 function prepare(t) {
-  const { hrtime } = process;
-  let nanoseconds = 0;
-  const clock = ([, start] = [0, 0]) => [0, nanoseconds - start];
-  replace(t, process, 'hrtime', Object.assign(clock, { bigint: hrtime.bigint }));
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
   let turn = 0;
   let isWatching = true;
   const watch = () => {
@@ -24,7 +21,7 @@ function prepare(t) {
   const ran = [];
   const sample = (name, milliseconds) => () => {
     ran.push([name, turn]);
-    nanoseconds += milliseconds * 1e6;
+    now += milliseconds;
   };
   return { ran, sample };
 }

@@ -8,11 +8,11 @@
 // four.
 
 const { loopTurn } = require('./loop-turn');
-const { stopwatch } = require('../../metric/stopwatch');
+const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 
 /** No further sample begins in a turn after this time. One sample takes up to some 0.3 ms. */
-const SECONDS_PER_TURN = 0.00025;
+const MILLISECONDS_PER_TURN = 0.25;
 
 /** @type {(() => void)[]} */
 const queue = [];
@@ -31,19 +31,16 @@ function sampleLater(sample) {
 }
 
 async function drainInTurns() {
-  while (queue.length > 0) {
-    await loopTurn();
-    timedSection('default-metrics:sample', drainForOneTurn);
-  }
+  await loopTurn();
+  await runInSlices(samples(), MILLISECONDS_PER_TURN, slice => timedSection('default-metrics:sample', slice));
 }
 
-function drainForOneTurn() {
-  const elapsed = stopwatch();
-  // A function leaves the queue after its call: a queue of one has a loop that drains it.
-  do {
+function* samples() {
+  // A function leaves the queue after its turn: a queue of one is being drained.
+  for (; queue.length > 0; queue.shift()) {
     queue[0]();
-    queue.shift();
-  } while (queue.length > 0 && elapsed() < SECONDS_PER_TURN);
+    yield;
+  }
 }
 
 module.exports = { sampleLater };
