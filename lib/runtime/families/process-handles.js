@@ -1,6 +1,6 @@
 'use strict';
 
-const { activeCounts, classNameOf } = require('../sampling/active-counts');
+const { activeCounts } = require('../sampling/active-counts');
 
 const HELPS = {
   nodejs_active_handles:
@@ -9,5 +9,5 @@ const HELPS = {
 };
 
 /** Active libuv handles: sockets, servers, child processes. Only if the runtime reports them. */
-module.exports = activeCounts(HELPS, '_getActiveHandles', classNameOf);
+module.exports = activeCounts(HELPS, '_getActiveHandles');
 module.exports.metricNames = Object.keys(HELPS);

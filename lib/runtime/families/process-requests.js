@@ -1,6 +1,6 @@
 'use strict';
 
-const { activeCounts, classNameOf } = require('../sampling/active-counts');
+const { activeCounts } = require('../sampling/active-counts');
 
 const HELPS = {
   nodejs_active_requests:
@@ -9,5 +9,5 @@ const HELPS = {
 };
 
 /** Active libuv requests: file operations, writes and connects. Only if the runtime reports them. */
-module.exports = activeCounts(HELPS, '_getActiveRequests', classNameOf);
+module.exports = activeCounts(HELPS, '_getActiveRequests');
 module.exports.metricNames = Object.keys(HELPS);

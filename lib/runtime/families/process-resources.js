@@ -9,5 +9,5 @@ const HELPS = {
 };
 
 /** Resources that keep the event loop alive: timers, sockets. Only if the runtime reports them. */
-module.exports = activeCounts(HELPS, 'getActiveResourcesInfo', type => type);
+module.exports = activeCounts(HELPS, 'getActiveResourcesInfo');
 module.exports.metricNames = Object.keys(HELPS);

@@ -8,9 +8,8 @@ const { defineFamily } = require('./metric-group');
  * @param {Record<string, string>} helps HELP texts by the names of the two
  * @param {'_getActiveHandles' | '_getActiveRequests' | 'getActiveResourcesInfo'} method of `process`, which
  *   lists them; a runtime without it has no such family
- * @param {(object: any) => string} typeOf
  */
-function activeCounts(helps, method, typeOf) {
+function activeCounts(helps, method) {
   const host = /** @type {any} */ (process);
   return defineFamily(helps, group => {
     if (typeof host[method] !== 'function') return false;
@@ -31,11 +30,11 @@ function activeCounts(helps, method, typeOf) {
 }
 
 /**
- * @param {any} object
+ * @param {any} object or its type as text
  * @returns {string} the name of its class
  */
-function classNameOf(object) {
-  return object?.constructor?.name ?? 'Object';
+function typeOf(object) {
+  return typeof object === 'string' ? object : (object?.constructor?.name ?? 'Object');
 }
 
-module.exports = { activeCounts, classNameOf };
+module.exports = { activeCounts };

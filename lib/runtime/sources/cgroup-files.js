@@ -12,7 +12,7 @@
 //
 // Reads are synchronous and modules are required at the call for the reasons that proc-self.js gives.
 
-const { readText } = require('./proc-self');
+const { isThere, readText } = require('./proc-self');
 
 /**
  * Where the files are. Tests have their own.
@@ -150,16 +150,6 @@ function levels(mount, group) {
 /** @param {string} path */
 function numberIn(path) {
   return Number(readText(path).trim() || NaN);
-}
-
-/** @param {string} path */
-function isThere(path) {
-  try {
-    return require('fs').existsSync(path);
-  } catch {
-    // Deno, without the permission to read it.
-    return false;
-  }
 }
 
 module.exports = { cgroupReader };

@@ -15,9 +15,13 @@ const DIRECTORY = '/proc/self';
  * @returns {boolean} whether it exists. Needs no file descriptor, so it works when the process has none left.
  */
 function isOnProcSelf(name) {
-  if (process.platform !== 'linux') return false;
+  return process.platform === 'linux' && isThere(`${DIRECTORY}/${name}`);
+}
+
+/** @param {string} path */
+function isThere(path) {
   try {
-    return require('fs').existsSync(`${DIRECTORY}/${name}`);
+    return require('fs').existsSync(path);
   } catch {
     // Deno, without the permission to read it.
     return false;
@@ -61,4 +65,4 @@ function fileDescriptorCounter() {
   return () => (count ??= sized() === listed() ? sized : listed)();
 }
 
-module.exports = { isOnProcSelf, readText, readProcSelf, fileDescriptorCounter };
+module.exports = { isOnProcSelf, isThere, readText, readProcSelf, fileDescriptorCounter };
