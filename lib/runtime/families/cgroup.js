@@ -45,7 +45,6 @@ module.exports = defineProcessFamily(HELPS, (group, config, places) => {
   }
   return isThere ? undefined : false;
 });
-module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {MetricGroup} group

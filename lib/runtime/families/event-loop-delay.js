@@ -26,7 +26,6 @@ module.exports = defineFamily({ [DELAY]: HELP }, (group, config) => {
   histogram.zero(group.labels);
   group.onStop(startProbe(interval, new WeakRef(histogram), group.labels));
 });
-module.exports.metricNames = [DELAY];
 
 /**
  * @param {number} interval milliseconds

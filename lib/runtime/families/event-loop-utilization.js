@@ -26,4 +26,3 @@ module.exports = defineFamily(HELPS, group => {
     followIdle(idle / MILLISECONDS);
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

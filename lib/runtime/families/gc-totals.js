@@ -40,7 +40,6 @@ module.exports = defineFamily(HELPS, group => {
     update();
   });
 });
-module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Counter[]} counters

@@ -29,4 +29,3 @@ module.exports = defineFamily(HELPS, group => {
     }
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

@@ -24,4 +24,3 @@ module.exports = defineFamily(HELPS, group => {
     arrayBuffers.set(group.labels, process.memoryUsage().arrayBuffers);
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

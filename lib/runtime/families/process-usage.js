@@ -45,4 +45,3 @@ module.exports = defineProcessFamily(HELPS, group => {
     for (const update of updates) update(usage);
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

@@ -26,8 +26,9 @@ const { sampleLater } = require('./sample-queue');
  */
 
 /**
- * Registers a family. Undefined if the runtime or the system does not have what it measures. Its file assigns
- * `module.exports.metricNames` itself: `import { metricNames }` finds only what the text of a file assigns.
+ * Registers a family. Undefined if the runtime or the system does not have what it measures. A file of
+ * prom-client assigns `module.exports.metricNames` itself: `import { metricNames }` finds only what the text
+ * of a file assigns.
  *
  * @typedef {((registry?: Registry | null, config?: FamilyConfig | null, ...more: any[]) => MetricGroup
  *   | undefined) & {metricNames?: string[]}} Family
