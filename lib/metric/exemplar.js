@@ -229,7 +229,7 @@ class Exemplars {
 function exemplarsOf(table, enableExemplars, native) {
   const exemplars = new Exemplars(table.width, table, native);
   exemplars.areTraces = enableExemplars === 'trace';
-  table.listener = exemplars;
+  table.listeners = [...table.listeners, exemplars];
   return exemplars;
 }
 

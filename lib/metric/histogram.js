@@ -75,8 +75,8 @@ class Histogram extends Metric {
     const isNative = /** @type {any} */ (this).nativeHistogramBucketFactor != null;
     const buckets = isNative ? natives().nativeBucketsOf(this) : undefined;
     const native = isNative ? natives().nativeExemplarsOf(this) : undefined;
+    if (buckets !== undefined) table.listeners = [buckets];
     const exemplars = this.enableExemplars ? exemplarsOf(table, this.enableExemplars, native) : undefined;
-    if (buckets !== undefined) table.listener = exemplars ? listenerOf([buckets, exemplars]) : buckets;
     const columnOf = columnFinder(bounds);
     const layout = { kind: isNative ? 'native' : 'histogram', marks: bounds };
     const state = { table, layout, exemplars, columnOf };
@@ -335,23 +335,6 @@ function count({ columnOf, table, buckets, exemplars }, row, page, offset, value
   if (buckets !== undefined) buckets.add(row, value);
   if (exemplar !== undefined) exemplars?.record(row, column, exemplar);
   else if (exemplars !== undefined) exemplars.putTrace(row, column, value);
-}
-
-/**
- * @param {import('../series/series-table').RowListener[]} listeners
- * @returns {import('../series/series-table').RowListener} all of them
- */
-function listenerOf(listeners) {
-  return {
-    rowStarted: row => listeners.forEach(listener => listener.rowStarted(row)),
-    startMove: () => {
-      const moves = listeners.map(listener => listener.startMove());
-      return {
-        copy: (old, row) => moves.forEach(move => move?.copy(old, row)),
-        finish: rowCount => moves.forEach(move => move?.finish(rowCount)),
-      };
-    },
-  };
 }
 
 module.exports = { Histogram };

@@ -56,7 +56,7 @@ class State {
     /** @type {TimeWindowQuantiles[]} by row */
     // The first element of an empty array would allocate 17.
     this.quantiles = summary.labelNames.length === 0 ? new Array(1) : [];
-    table.listener = this;
+    table.listeners = [this];
   }
 
   /** @param {number} row */

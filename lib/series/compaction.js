@@ -33,8 +33,8 @@ class Compaction {
   #left = 0;
   /** Whether rows were removed, perhaps after they were moved. */
   isReordered = false;
-  /** @type {import('./series-table').RowMove | undefined} moves what rows have besides numbers */
-  #move;
+  /** Move what rows have besides numbers. */
+  #moves;
   /** @type {RowStarts | undefined} undefined if the table needs none */
   #starts;
 
@@ -64,7 +64,7 @@ class Compaction {
     this.starts = table.starts;
     // Even if all rows have the same start, because that may change before the compaction ends.
     this.#starts = table.starts === undefined ? undefined : new RowStarts(new Int32Array(0));
-    this.#move = table.startMove();
+    this.#moves = table.startMoves();
   }
 
   /**
@@ -110,7 +110,7 @@ class Compaction {
     this.#copyNumbers(old, row);
     this.rowForms.set(row, this.#table.formOf(old));
     this.#starts?.set(row, startOf(/** @type {import('./row-starts').Starts} */ (this.#table.starts), old));
-    this.#move?.copy(old, row);
+    for (const move of this.#moves) move.copy(old, row);
   }
 
   /**
@@ -121,7 +121,7 @@ class Compaction {
    */
   finish() {
     const { rowCount } = this.index;
-    this.#move?.finish(rowCount);
+    for (const move of this.#moves) move.finish(rowCount);
     const { starts } = this.#table;
     this.starts = typeof starts === 'object' ? this.#starts : starts;
     if (!this.isReordered) return undefined;

@@ -170,25 +170,25 @@ class ExpiringTable extends SeriesTable {
     if (!this.#isTicking) this.#startTimer();
   }
 
-  /** @returns {import('./series-table').RowMove} */
-  startMove() {
-    const move = super.startMove();
+  /** @returns {import('./series-table').RowMove[]} */
+  startMoves() {
+    const moves = super.startMoves();
     this.#noted = NO_TICK;
     let ticks = new Uint8Array(this.rowCount);
-    return {
+    /** @type {import('./series-table').RowMove} */
+    const ownMove = {
       copy: (old, row) => {
         if (row >= ticks.length) ticks = copyOf(ticks, row * 2);
         ticks[row] = this.#ticks[old] | UNNOTED;
-        move?.copy(old, row);
       },
       finish: rowCount => {
         this.#ticks = copyOf(ticks, Math.max(rowCount, 4));
         // The sweep starts again, because rows that it has not checked may have smaller numbers now.
         if (this.#next < Infinity) this.#next = 0;
         this.#noted = this.#tick;
-        move?.finish(rowCount);
       },
     };
+    return [ownMove, ...moves];
   }
 
   /** Starts the next tick if it is due and no sweep is under way. */

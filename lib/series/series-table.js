@@ -53,6 +53,9 @@ NO_FORMS.numberOf({});
  *   [exemplarPut] called for at least one exemplar a second of each number that gets exemplars
  */
 
+/** @type {readonly RowListener[]} */
+const NO_LISTENERS = Object.freeze([]);
+
 /** @type {readonly TableFollower[]} */
 const NO_FOLLOWERS = Object.freeze([]);
 
@@ -98,8 +101,8 @@ class SeriesTable {
     this.resets = 0;
     /** @type {import('./row-starts').Starts | undefined} undefined if starts are not needed */
     this.starts = undefined;
-    /** @type {RowListener | undefined} stores more for each row than numbers */
-    this.listener = undefined;
+    /** @type {readonly RowListener[]} store more for each row than numbers */
+    this.listeners = NO_LISTENERS;
     /** @type {readonly TableFollower[]} another list if one is added or removed */
     this.followers = NO_FOLLOWERS;
     /** Maximum number of live rows. */
@@ -354,9 +357,9 @@ class SeriesTable {
     else live.compaction = compaction;
   }
 
-  /** @returns {RowMove | undefined} moves what else is stored for each row, when rows get new numbers */
-  startMove() {
-    return this.listener?.startMove();
+  /** @returns {RowMove[]} move what else is stored for each row, when rows get new numbers */
+  startMoves() {
+    return this.listeners.map(listener => listener.startMove());
   }
 
   #beforeReset() {
@@ -489,7 +492,7 @@ class SeriesTable {
     if (this.live !== undefined) this.live.append(row);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
-    if (this.listener !== undefined) this.listener.rowStarted(row);
+    if (this.listeners !== NO_LISTENERS) for (const listener of this.listeners) listener.rowStarted(row);
     if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted?.(row);
   }
 

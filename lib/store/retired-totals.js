@@ -114,11 +114,12 @@ class RetiredTotals {
     /** @type {MetricView} */
     this.view = view;
     this.#source = new TableSource(this.view, RETIRED);
-    this.table.listener = {
+    const listener = {
       // Also for a row that was dropped, because a compaction under way may have copied its digest before.
-      rowStarted: row => this.#dropExtras(row),
+      rowStarted: (/** @type {number} */ row) => this.#dropExtras(row),
       startMove: () => this.#startMove(),
     };
+    this.table.listeners = [listener];
   }
 
   /** @returns {boolean} whether nothing is left */

@@ -151,13 +151,14 @@ describe('ExpiringTable', () => {
         table.starts = 0;
         /** What a table has of each row besides. */
         let own = [];
-        table.listener = {
+        const listener = {
           rowStarted: row => (own[row] = table.labelsOf(row).a),
           startMove: () => {
             const moved = [];
             return { copy: (old, row) => (moved[row] = own[old]), finish: () => (own = moved) };
           },
         };
+        table.listeners = [listener];
         const children = Array.from({ length: 11 }, (_, a) => new SeriesHandle(table, { a: `${a}` }));
         /** @type {Map<string, {last: number, count: number, start: number}>} by label value */
         const used = new Map();

@@ -234,7 +234,9 @@ test('a compaction takes many steps, in which the table is recorded to, and copi
   const table = new SeriesTable(['a'], 1);
   let copied = 0;
   let finished = 0;
-  table.listener = { rowStarted() {}, startMove: () => ({ copy: () => copied++, finish: () => finished++ }) };
+  table.listeners = [
+    { rowStarted() {}, startMove: () => ({ copy: () => copied++, finish: () => finished++ }) },
+  ];
   for (let i = 0; i < 20_000; i++) add(table, { a: `v${i}` }, i);
   for (let i = 0; i < 20_000; i++) if (i % 5 < 3) table.removeRow(table.find({ a: `v${i}` }));
   const child = new SeriesHandle(table, { a: 'v3' });
