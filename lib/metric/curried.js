@@ -22,32 +22,6 @@ const BORROWED = ['setToCurrentTime', 'startTimer', 'time', 'trackInProgress'];
 /** Maximum length of all lists of a recording method. */
 const MOST_SLOTS = 2048;
 
-/** The labels that are bound. */
-class BoundLabels {
-  /**
-   * @param {Metric} metric
-   * @param {Labels} labels
-   */
-  constructor(metric, labels) {
-    this.metric = metric;
-    this.labels = labels;
-  }
-
-  /** The names that are not bound. The program may add some. */
-  get otherNames() {
-    return this.metric.labelNames.filter(name => !Object.hasOwn(this.labels, name));
-  }
-
-  /**
-   * @param {any[]} args one object of labels, or all values in the order of `labelNames`
-   * @returns {Labels} with the bound ones
-   * @throws {Error} if a label is bound or unknown, or the number of values does not fit
-   */
-  with(args) {
-    return mergedLabels(this.labels, labelSetOf({ labelNames: this.otherNames }, args));
-  }
-}
-
 /** @typedef {(value?: number | null) => any} Method of a child */
 /** @typedef {import('../series/label-dictionary').LabelDictionary} LabelDictionary */
 
@@ -139,38 +113,51 @@ class MethodsByIds {
  */
 function curried(metric, labels, createChild, bound = NO_LABELS) {
   checkLabelSet('curry', labels);
-  checkLabelNames({ labelNames: new BoundLabels(metric, bound).otherNames }, labels);
-  const all = new BoundLabels(metric, mergedLabels(bound, plainLabels(labels)));
+  checkLabelNames({ labelNames: otherNames(metric, bound) }, labels);
+  const all = mergedLabels(bound, plainLabels(labels));
+  const withBound = (/** @type {any[]} */ args) =>
+    mergedLabels(all, labelSetOf({ labelNames: otherNames(metric, all) }, args));
   /** @type {Record<string, any>} */
   const methods = {
     get labelNames() {
-      return all.otherNames;
+      return otherNames(metric, all);
     },
-    labels: (/** @type {any[]} */ ...args) => metric.labels(all.with(args)),
-    remove: (/** @type {any[]} */ ...args) => metric.remove(all.with(args)),
-    value: (/** @type {Labels} */ others) => metric.value(all.with([others ?? NO_LABELS])),
-    curry: (/** @type {Labels} */ others) => curried(metric, others, createChild, all.labels),
+    labels: (/** @type {any[]} */ ...args) => metric.labels(withBound(args)),
+    remove: (/** @type {any[]} */ ...args) => metric.remove(withBound(args)),
+    value: (/** @type {Labels} */ others) => metric.value(withBound([others ?? NO_LABELS])),
+    curry: (/** @type {Labels} */ others) => curried(metric, others, createChild, all),
   };
   Object.defineProperty(methods, STATE, { value: stateOf(metric) });
   if ('setTotal' in metric)
     methods.setTotal = (/** @type {any} */ others, /** @type {number} */ total) => {
       const hasLabels = isObject(others);
-      metric.setTotal(all.with([hasLabels ? others : NO_LABELS]), hasLabels ? total : others);
+      metric.setTotal(withBound([hasLabels ? others : NO_LABELS]), hasLabels ? total : others);
     };
-  const child = createChild(metric, new SeriesHandle(tableOf(metric), all.labels));
-  for (const method of RECORDING) if (method in child) methods[method] = recorder(all, createChild, method);
+  const child = createChild(metric, new SeriesHandle(tableOf(metric), all));
+  for (const method of RECORDING)
+    if (method in child) methods[method] = recorder(metric, withBound, createChild, method);
   for (const method of BORROWED) if (method in metric) methods[method] = metric[method].bind(methods);
   return methods;
 }
 
 /**
- * @param {BoundLabels} bound
+ * @param {Metric} metric
+ * @param {Labels} bound
+ * @returns {string[]} the label names that are not bound. The program may add some
+ */
+function otherNames({ labelNames }, bound) {
+  return labelNames.filter(name => !Object.hasOwn(bound, name));
+}
+
+/**
+ * @param {Metric} metric
+ * @param {(args: any[]) => Labels} withBound the labels of a call with the bound ones. Throws an error if one
+ *   is bound or unknown, or the number of values does not fit
  * @param {(metric: any, handle: SeriesHandle) => Record<string, any>} createChild of the type
  * @param {string} name of a method of its children
  * @returns {(labels?: any, value?: any) => any} the same with labels, which may be left out
  */
-function recorder(bound, createChild, name) {
-  const { metric } = bound;
+function recorder(metric, withBound, createChild, name) {
   const table = tableOf(metric);
   const { exemplars } = stateOf(metric);
   const methods = new MethodsByIds(table);
@@ -179,12 +166,12 @@ function recorder(bound, createChild, name) {
       if (value === undefined) value = labels;
       labels = NO_LABELS;
     } else if (exemplars !== undefined && value === undefined && isRecordForm(labels, metric.labelNames)) {
-      const all = bound.with([labels.labels ?? NO_LABELS]);
+      const all = withBound([labels.labels ?? NO_LABELS]);
       return /** @type {any} */ (metric)[name]({ ...labels, labels: all });
     }
     const cached = methods.of(labels);
     if (cached !== undefined) return cached(value);
-    const handle = new SeriesHandle(table, bound.with([labels]));
+    const handle = new SeriesHandle(table, withBound([labels]));
     const method = createChild(metric, handle)[name];
     const result = method(value);
     // Not cached: each recording in the overflow series must be counted, but a child counts only once.
