@@ -231,34 +231,24 @@ function settingOf(registry) {
  * @returns {Started}
  */
 function start(metric, registry) {
-  /** @type {MetricView | undefined} */
-  let view;
-  try {
-    view = viewOf(metric);
-    scrapeStarts(metric);
-  } catch (error) {
-    return { metric, registry, view, hook: Promise.reject(error) };
-  }
-  return { metric, registry, view, hook: startHook(metric, view !== undefined) };
-}
-
-/**
- * @param {RegisteredMetric} metric
- * @param {boolean} isOurs
- */
-function startHook(metric, isOurs) {
-  // The stack would overflow between two hooks, and the rejection of one would remain unhandled.
-  if (depth === MAX_DEPTH) return Promise.reject(new RangeError(TOO_DEEP));
+  /** @type {Started} */
+  const started = { metric, registry, view: undefined, hook: undefined };
   depth++;
   try {
-    if (isOurs) return metric.collect ? runHook(() => metric.collect?.()) : undefined;
-    return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
+    // The stack would overflow between two hooks, and the rejection of one would remain unhandled.
+    if (depth > MAX_DEPTH) throw new RangeError(TOO_DEEP);
+    started.view = viewOf(metric);
+    scrapeStarts(metric);
+    if (started.view !== undefined) started.hook = metric.collect && runHook(() => metric.collect?.());
+    else if (typeof metric.getForPromString === 'function') started.hook = metric.getForPromString();
+    else started.hook = metric.get();
   } catch (error) {
     // The other hooks still start, as in prom-client. read() handles this rejection.
-    return Promise.reject(error);
+    started.hook = Promise.reject(error);
   } finally {
     depth--;
   }
+  return started;
 }
 
 /**
