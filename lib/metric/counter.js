@@ -58,8 +58,7 @@ class Counter extends Metric {
     if (exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
       const record = labels;
       ({ exemplarLabels, value } = record);
-      if (!isObject(record.labels)) value = record.labels ?? value;
-      labels = isObject(record.labels) ? record.labels : NO_LABELS;
+      labels = record.labels ?? NO_LABELS;
     }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
