@@ -8,7 +8,6 @@
 // an error of the file system.
 require('tmp');
 require('proper-lockfile');
-require('tdigest');
 
 const fs = require('node:fs');
 const os = require('node:os');

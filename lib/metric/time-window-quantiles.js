@@ -1,6 +1,5 @@
 'use strict';
 
-const { TDigest } = require('tdigest');
 const { quantileOf } = require('./centroids');
 const { Observations, centroidsOf } = require('./observations');
 
@@ -100,13 +99,13 @@ class TimeWindowQuantiles {
    * prom-client's ring of digests, made when it is read: the one at `currentBuffer` holds the whole window,
    * the next one what will be left of it in the next slice, and so on.
    *
-   * @returns {TDigest[]}
+   * @returns {import('tdigest').TDigest[]}
    */
   get ringBuffer() {
     const slices = this.slices();
     const latest = this.currentBuffer;
     const oldestFirst = [...slices.slice(latest + 1), ...slices.slice(0, latest + 1)];
-    /** @type {TDigest[]} */
+    /** @type {import('tdigest').TDigest[]} */
     const digests = [];
     for (let i = 0; i < slices.length; i++) {
       digests[(latest + i) % slices.length] = digestOf(oldestFirst.slice(i));
@@ -156,9 +155,11 @@ function quantilesOf(slices, quantiles) {
  * A digest for one reading. It is not retained: it takes ten times the memory of the centroids.
  *
  * @param {Observations[]} slices
- * @returns {TDigest}
+ * @returns {import('tdigest').TDigest}
  */
 function digestOf(slices) {
+  // Loaded on first use: no other code needs this package.
+  const { TDigest } = require('tdigest');
   // Centroids come sorted, and tdigest never merges one that is above all others. So it need not keep ranks
   // up to date while it is filled (CX), nor compress itself (K), which takes 1 ms.
   const digest = new TDigest(undefined, 0, Infinity);

@@ -22,8 +22,8 @@ const PATIENCE = 600_000;
 
 /** Built-in modules that are loaded with the library. */
 const BUILT_IN = ['diagnostics_channel'];
-/** Packages that are loaded with the library. */
-const PACKAGES = ['bintrees', 'tdigest'];
+/** @type {string[]} packages that are loaded with the library */
+const PACKAGES = [];
 /**
  * Loaded at first use: by a cluster's primary, a worker's first capture, a push, the first default metric.
  */
