@@ -4,6 +4,7 @@
 // persist between scrapes.
 
 const { stretchesOf } = require('./source-rows');
+const { grown, withSpace } = require('../series/row-array');
 const { addTo, rounded } = require('../series/exact-sum');
 const { VALUE_LAYOUT, kindOf, widthOf, rulesOf, columnMap, isSame, combined } = require('../series/layouts');
 
@@ -65,16 +66,11 @@ class FamilyTotals {
     this.#rule = rule;
     this.#rules = rule === 'sum' ? rulesOf(layout) : new Array(this.#width).fill(rule);
     this.#cumulated = kindOf(layout).isCumulative ? layout.marks.length + 1 : 0;
-    const numbers = rowCount * this.#width;
-    if (this.values.length < numbers) {
-      const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
-      this.values = new Float64Array(capacity);
-      this.#errors = new Float64Array(capacity);
-    }
+    this.values = withSpace(this.values, rowCount * this.#width);
+    this.#errors = withSpace(this.#errors, rowCount * this.#width);
     if (this.#lastScrape.length < rowCount) {
-      const capacity = Math.max(rowCount, this.#lastScrape.length * 2);
-      this.#lastScrape = new Int32Array(capacity);
-      this.#order = capacity === 1 ? ONE_ROW : new Int32Array(capacity);
+      this.#lastScrape = grown(this.#lastScrape, rowCount);
+      this.#order = rowCount === 1 ? ONE_ROW : grown(this.#order, rowCount);
     }
   }
 

@@ -295,13 +295,8 @@ class RetiredTotals {
    * @param {number} oldest
    * @returns {Generator<void>} yields where a slice may end
    */
-  *expire(oldest) {
-    let dropped = 0;
-    for (let row = 0; row < this.lastSeen.length; row++) {
-      if (this.lastSeen[row] >= oldest || this.lastSeen[row] === FOLDED) continue;
-      this.remove(row);
-      if (++dropped % ROWS_PER_STEP === 0) yield;
-    }
+  expire(oldest) {
+    return this.#removeRows((row, seen) => seen !== FOLDED && seen < oldest);
   }
 
   /**
@@ -310,13 +305,21 @@ class RetiredTotals {
    * @param {(row: number) => boolean} isGone whether no source has the label set of a row
    * @returns {Generator<void>} yields where a slice may end
    */
-  *removeFolded(isGone) {
+  removeFolded(isGone) {
+    return this.#removeRows((row, seen) => seen === FOLDED && isGone(row));
+  }
+
+  /**
+   * @param {(row: number, seen: number) => boolean} isGone
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#removeRows(isGone) {
     const { lastSeen, table } = this;
-    let dropped = 0;
+    let removed = 0;
     for (let row = 0; row < lastSeen.length; row++) {
-      if (lastSeen[row] !== FOLDED || !isGone(row) || !table.isLive(row)) continue;
+      if (!isGone(row, lastSeen[row]) || !table.isLive(row)) continue;
       this.remove(row);
-      if (++dropped % ROWS_PER_STEP === 0) yield;
+      if (++removed % ROWS_PER_STEP === 0) yield;
     }
   }
 
