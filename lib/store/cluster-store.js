@@ -47,13 +47,8 @@ class ClusterStore {
   #endings = [];
   /** @type {Generator<void> | undefined} under way */
   #folding = undefined;
-  /**
-   * @type {Map<string, {taken: number, saved: number}>} by incarnation of a process: the last batch of ended
-   *   rows that was taken over, and the last one that is part of saved totals
-   */
+  /** @type {Map<string, number>} by incarnation of a process: the last batch of ended rows that was taken over */
   #batches = new Map();
-  /** How many rows the totals had when they were saved. */
-  #savedRows = this.#retired.rowCounts;
   #scrape = 1;
   /** Failures in dead workers. */
   #retiredFailures = new FailureCounts();
@@ -148,20 +143,22 @@ class ClusterStore {
     const all = series.sources.filter(({ ended }) => ended !== undefined);
     if (all.length === 0) return;
     series.sources = series.sources.filter(({ ended }) => ended === undefined);
-    const { taken, saved } = this.#batches.get(series.incarnation) ?? { taken: 0, saved: 0 };
+    const taken = this.#batches.get(series.incarnation) ?? 0;
     const numberOf = (/** @type {Source} */ { ended }) => ended?.batch ?? 0;
     for (const source of all)
       if (numberOf(source) > taken && RetiredSource.keeps(source.definition)) this.#endings.push(source);
-    this.#noteBatches(series.incarnation, { taken: Math.max(taken, ...all.map(numberOf)), saved });
+    const last = Math.max(taken, ...all.map(numberOf));
+    if (last > taken) this.#retired.isUnsaved = true;
+    this.#noteBatch(series.incarnation, last);
   }
 
   /**
    * @param {string} incarnation
-   * @param {{taken: number, saved: number}} batches
+   * @param {number} batch
    */
-  #noteBatches(incarnation, batches) {
+  #noteBatch(incarnation, batch) {
     this.#batches.delete(incarnation);
-    this.#batches.set(incarnation, batches);
+    this.#batches.set(incarnation, batch);
     // Live processes repeat their batches, so the oldest entries belong to dead ones.
     dropOldest(this.#batches);
   }
@@ -198,24 +195,26 @@ class ClusterStore {
     }
   }
 
-  /** @returns {[workerId: number, batch: number][]} the last batch of each worker in the saved totals */
+  /**
+   * @returns {[workerId: number, batch: number][]} the last batch of each worker in the saved totals; empty if
+   *   others were taken over since
+   */
   get savedBatches() {
+    if (this.isUnsaved) return [];
     return this.#all.flatMap(({ id, incarnation }) => {
-      const saved = this.#batches.get(incarnation)?.saved ?? 0;
-      return saved > 0 ? [/** @type {[number, number]} */ ([id, saved])] : [];
+      const batch = this.#batches.get(incarnation);
+      return batch === undefined ? [] : [/** @type {[number, number]} */ ([id, batch])];
     });
   }
 
-  /** Whether batches were taken over, or rows of the totals folded or removed, since the last save. */
+  /** Whether batches were taken over, or rows of the totals removed, since the last save. */
   get isUnsaved() {
-    for (const { taken, saved } of this.#batches.values()) if (taken > saved) return true;
-    return this.#retired.rowCounts !== this.#savedRows;
+    return this.#retired.isUnsaved;
   }
 
   /** To be called when the last encoded totals are saved where the next thread will find them. */
   noteSaved() {
-    for (const batches of this.#batches.values()) batches.saved = batches.taken;
-    this.#savedRows = this.#retired.rowCounts;
+    this.#retired.isUnsaved = false;
   }
 
   /**
@@ -228,7 +227,7 @@ class ClusterStore {
     let thread = this.#threads.get(id);
     if (thread === undefined) {
       thread = new ThreadSeries(id, this.countFailure);
-      thread.skippedEndings = this.#batches.get(thread.incarnation)?.taken ?? 0;
+      thread.skippedEndings = this.#batches.get(thread.incarnation) ?? 0;
       this.#threads.set(id, thread);
     }
     thread.add(parts);
@@ -378,7 +377,7 @@ class ClusterStore {
     return encodeRetired(this.#retired, {
       workers: [...this.#closed],
       failures: this.#retiredFailures.entries,
-      batches: Array.from(this.#batches, ([incarnation, { taken }]) => [incarnation, taken]),
+      batches: [...this.#batches],
     });
   }
 
@@ -392,8 +391,7 @@ class ClusterStore {
       this.countFailure(...failure),
     );
     for (const workerId of workers) this.#close(workerId);
-    for (const [incarnation, taken] of batches) this.#noteBatches(incarnation, { taken, saved: taken });
-    this.#savedRows = this.#retired.rowCounts;
+    for (const [incarnation, batch] of batches) this.#noteBatch(incarnation, batch);
     for (const failure of failures) this.#retiredFailures.add(...failure);
   }
 

@@ -30,6 +30,8 @@ const ROWS_PER_STEP = 64;
 class RetiredSource {
   /** @type {Map<string, Map<string, RetiredTotals>>} by metric, then by the rest of the definition */
   #metrics = new Map();
+  /** Whether the totals have changed so that they must be saved before the next page. */
+  isUnsaved = false;
 
   /**
    * @param {Pick<Definition, 'type' | 'aggregator'>} definition
@@ -69,16 +71,6 @@ class RetiredSource {
     const { definition, ended, rows } = source;
     if (ended === undefined) runThrough(this.add(source, now));
     else this.totalsOf(definition, rows.labelNames).restoreSeen(source, now);
-  }
-
-  /** How many rows there are, and how many of them are folded, as text. */
-  get rowCounts() {
-    const counts = [0, 0];
-    for (const { foldedCount, table } of this.totals) {
-      counts[0] += table.liveCount;
-      counts[1] += foldedCount;
-    }
-    return counts.join();
   }
 
   /**
@@ -146,7 +138,8 @@ class RetiredSource {
     if (totals === undefined) {
       if (tables.size === MAX_TABLES_OF_METRIC)
         throw new RangeError('its bounds or label names differ too much');
-      tables.set(key, (totals = new RetiredTotals(definition, labelNames)));
+      totals = new RetiredTotals(definition, labelNames, () => (this.isUnsaved = true));
+      tables.set(key, totals);
     }
     return totals;
   }

@@ -84,16 +84,19 @@ class RetiredTotals {
   /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
   #errors = undefined;
   #rules;
+  #onRemoved;
   #source;
 
   /**
    * @param {Definition} definition
    * @param {readonly string[]} labelNames
+   * @param {() => void} onRemoved called when a row was removed
    */
-  constructor(definition, labelNames) {
+  constructor(definition, labelNames, onRemoved) {
     const { layout, windowed } = definition;
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
     this.#rules = rulesOf(layout);
+    this.#onRemoved = onRemoved;
     this.table = new TotalsTable(labelNames, widthOf(layout));
     this.table.starts = UNKNOWN;
     /** @type {number[]} by row: when a source with it ended, or a live source last had it; or FOLDED */
@@ -132,11 +135,6 @@ class RetiredTotals {
     return this.lastSeen.some(seen => seen !== FOLDED);
   }
 
-  /** @returns {number} how many rows are folded */
-  get foldedCount() {
-    return this.table.liveCount - this.lastSeen.filter(seen => seen !== FOLDED).length;
-  }
-
   /** @returns {MetricView[]} including the rounding errors, if there are any */
   get views() {
     return this.#errors === undefined
@@ -157,7 +155,8 @@ class RetiredTotals {
   /** @returns {MetricView[]} for a snapshot: perhaps with one that has when each row was seen */
   get savedViews() {
     const { definition, table } = this;
-    if (definition.maxIdleSeconds === 0 && this.foldedCount === 0) return this.views;
+    const hasFolded = this.lastSeen.some((seen, row) => seen === FOLDED && table.isLive(row));
+    if (definition.maxIdleSeconds === 0 && !hasFolded) return this.views;
     const page = new Float64Array(table.rowCount * table.width);
     for (const row of table.liveRows()) page[row * table.width] = this.lastSeen[row];
     return [...this.views, { ...this.#viewOf(page), ended: SEEN }];
@@ -328,6 +327,7 @@ class RetiredTotals {
     this.table.removeRow(row);
     this.lastSeen[row] = FOLDED;
     this.#dropExtras(row);
+    this.#onRemoved();
   }
 
   /** @returns {import('../series/series-table').RowMove} */
