@@ -47,7 +47,9 @@ class ClusterStore {
   #endings = [];
   /** @type {Generator<void> | undefined} under way */
   #folding = undefined;
-  /** @type {Map<string, number>} by incarnation of a process: the last batch of ended rows that was taken over */
+  /**
+   * @type {Map<string, number>} by incarnation of a process: the last batch of ended rows that was taken over
+   */
   #batches = new Map();
   #scrape = 1;
   /** Failures in dead workers. */
@@ -196,8 +198,8 @@ class ClusterStore {
   }
 
   /**
-   * @returns {[workerId: number, batch: number][]} the last batch of each worker in the saved totals; empty if
-   *   others were taken over since
+   * @returns {[workerId: number, batch: number][]} the last batch of each worker in the saved totals; empty
+   *   if others were taken over since
    */
   get savedBatches() {
     if (this.isUnsaved) return [];
