@@ -88,14 +88,6 @@ class GroupDirectory {
 
   /**
    * @param {number} id
-   * @returns {boolean} whether there are, or may be, other processes
-   */
-  hasOthersThan(id) {
-    return ifReadable(() => this.members().some(member => member !== id)) ?? true;
-  }
-
-  /**
-   * @param {number} id
    * @returns {Promise<boolean>} whether the process with this id lives. A process that does not lead takes
    *   the connection for a notice that another process leads
    */

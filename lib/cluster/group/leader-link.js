@@ -31,8 +31,7 @@ class LeaderLink extends SocketLink {
   #events;
   #pages;
   #isWelcome = false;
-  /** Whether the leader has sent anything since the last look. */
-  #isHeard = false;
+  /** How many looks in a row have found nothing; -1 if the leader has sent anything since the last look. */
   #missedLooks = 0;
   /** How many callers wait for the leader. */
   #waiting = 0;
@@ -91,7 +90,7 @@ class LeaderLink extends SocketLink {
     if (!hasType(message)) return;
     // A leader names its directory in the first message.
     if (!this.#isWelcome && typeof (/** @type {any} */ (message).directory) !== 'string') return;
-    this.#isHeard = true;
+    this.#missedLooks = -1;
     // That the leader answers no requests is ignored: if pages failed at once, nobody would wait for an
     // answer, and a leader that does not answer would never be replaced.
     this.#pages.receive({ pageId: 0, ...message });
@@ -113,8 +112,7 @@ class LeaderLink extends SocketLink {
   async #watched(promise) {
     if (this.#waiting++ === 0) {
       // The leader's welcome answers HELLO, and the first ping is sent at the first check.
-      this.#isHeard = this.#isWelcome;
-      this.#missedLooks = 0;
+      this.#missedLooks = this.#isWelcome ? -1 : 0;
       this.#timer = unref(setInterval(() => this.#look(), LOOK_MILLISECONDS));
     }
     try {
@@ -125,11 +123,9 @@ class LeaderLink extends SocketLink {
   }
 
   #look() {
-    if (this.#isHeard) {
-      this.#isHeard = false;
-      this.#missedLooks = 0;
-      this.send({ type: PING });
-    } else if (++this.#missedLooks === MAX_MISSED_LOOKS) {
+    this.#missedLooks++;
+    if (this.#missedLooks === 0) this.send({ type: PING });
+    if (this.#missedLooks === MAX_MISSED_LOOKS) {
       debug('generation %d does not answer', this.generation);
       this.#events.onUnresponsive();
       this.close();

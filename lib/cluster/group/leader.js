@@ -174,8 +174,6 @@ class Leader {
         adopt: this.#adopt,
         groupFacts: () => this.facts,
         settled: this.#members.settled,
-        // This includes a process that has just started and is not a member yet.
-        isContinued: () => this.#directory.hasOthersThan(this.#id),
       };
       // This process's own registries are included as those of a member.
       this.primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);

@@ -33,8 +33,6 @@ const { debug } = require('../../options/debug-log');
 /**
  * @typedef {object} PlaceOptions
  * @property {() => import('../wire/messages').GroupFacts} [groupFacts] if the members are those of a group
- * @property {() => boolean} [isContinued] whether another process of the group continues with the directory
- *   when this one ends
  * @property {Promise<unknown>} [settled] no page is asked for before: members that live are not linked yet
  * @property {boolean} [inPlace] start no thread
  * @property {string | URL} [thread] main file of the thread; default findThread()

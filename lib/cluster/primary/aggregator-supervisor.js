@@ -73,7 +73,8 @@ class AggregatorSupervisor {
   #onExit = () => {
     // Before the directory is removed, because the thread would create another one.
     this.#backend?.terminate();
-    if (!this.#options.isContinued?.()) this.#removeDirectory();
+    // That of a group is removed by the last process of the group.
+    if (this.#options.groupFacts === undefined) this.#removeDirectory();
   };
 
   /**
