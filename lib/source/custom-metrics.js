@@ -5,6 +5,9 @@
 
 const { stringifyJson } = require('./columns-encoder');
 
+/** Property of what stands for another thread's custom metric object: the last result of its get(), as JSON. */
+const JSON_TEXT = Symbol.for('prom-client-cluster.json-text.v1');
+
 /** @typedef {{name: string, collect: () => Promise<void> | void}} Hook */
 
 class CustomMetrics {
@@ -18,7 +21,7 @@ class CustomMetrics {
    * @returns {string | undefined} the last result of its get(); undefined if there is none
    */
   jsonOf(metric) {
-    return this.#lastJson.get(metric);
+    return metric[JSON_TEXT] ?? this.#lastJson.get(metric);
   }
 
   /**
@@ -46,4 +49,4 @@ class CustomMetrics {
   }
 }
 
-module.exports = { CustomMetrics };
+module.exports = { CustomMetrics, JSON_TEXT };

@@ -8,6 +8,7 @@ const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
 const { parseJson } = require('./columns-decoder');
+const { JSON_TEXT } = require('./custom-metrics');
 const RECORD = require('./log-records');
 
 /** Position of the first label's value in the record of a row. */
@@ -17,13 +18,6 @@ const PLACE_NUMBERS = 3;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./shared-log').LogReader} LogReader */
-
-/**
- * Returns a function that makes the thread run the hook of a metric; undefined if the metric has none, or
- * others run it. The promise rejects if the hook failed. It is undefined if the thread does not answer.
- *
- * @typedef {(number: number) => (() => Promise<void> | undefined) | undefined} HookOf
- */
 
 /** Loaded on first use: programs without native histograms do not need this file. */
 const mirrorBuckets = (/** @type {any} */ { zeroThreshold, maxBuckets }) =>
@@ -36,17 +30,11 @@ class MirrorMetric {
   #blocks = [];
   #table;
   #exemplarWidth;
-  #number;
-  #hookOf;
   /** @type {any} a MetricView */
   #view;
 
-  /**
-   * @param {number} number
-   * @param {any} definition
-   * @param {HookOf} hookOf
-   */
-  constructor(number, definition, hookOf) {
+  /** @param {any} definition */
+  constructor(definition) {
     const { name, help, type, aggregator, windowed, exemplarWidth } = definition;
     const { labelNames, width, pageShift } = definition;
     const layout = /** @type {any} */ (
@@ -63,12 +51,6 @@ class MirrorMetric {
     };
     this.name = name;
     this.#exemplarWidth = exemplarWidth;
-    this.#number = number;
-    this.#hookOf = hookOf;
-  }
-
-  get collect() {
-    return this.#hookOf(this.#number);
   }
 
   /** @returns {MetricView} */
@@ -171,36 +153,26 @@ class MirrorMetric {
 
 /** A custom metric object of another thread. */
 class MirrorCustomMetric {
-  #number;
-  #hookOf;
-  /** @type {string | undefined} what its get() returned last, as JSON */
-  text = undefined;
+  /** @type {string | undefined} */
+  [JSON_TEXT] = undefined;
 
-  /**
-   * @param {number} number
-   * @param {{name: string}} definition
-   * @param {HookOf} hookOf
-   */
-  constructor(number, { name }, hookOf) {
+  /** @param {{name: string}} definition */
+  constructor({ name }) {
     this.name = name;
-    this.#number = number;
-    this.#hookOf = hookOf;
   }
 
   /** @param {LogReader} record with what its get() has returned */
   apply(record) {
-    this.text = record.text;
+    this[JSON_TEXT] = record.text;
   }
 
   /** @throws {Error} if it cannot be read */
   get json() {
-    return this.text === undefined ? undefined : parseJson(this.text);
+    return this[JSON_TEXT] === undefined ? undefined : parseJson(this[JSON_TEXT]);
   }
 
-  get() {
-    const collected = this.#hookOf(this.#number)?.();
-    return collected === undefined ? this.json : collected.then(() => this.json);
-  }
+  /** The thread calls that of the metric object, see lib/threads/hook-requests.js. */
+  get() {}
 }
 
 module.exports = { MirrorMetric, MirrorCustomMetric };

@@ -4,7 +4,7 @@
 // thread, as far as it has published them: its metrics and label sets come from the log, its numbers from
 // shared memory. If a record cannot be applied, nothing more is read, and what was read before stays.
 
-const { DEFAULT_LABELS } = require('../registry/metric-view');
+const { DEFAULT_LABELS, viewOf } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
 const { MirrorMetric, MirrorCustomMetric } = require('./mirror-metric');
 const RECORD = require('./log-records');
@@ -13,12 +13,7 @@ const { debug } = require('../options/debug-log');
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
 
-/**
- * `defaults`: the default labels as pairs.
- *
- * @typedef {{[DEFAULT_LABELS]: Record<string, string>, defaults: [string, string][],
- *   getMetricsAsArray: () => any[]}} MirrorRegistry
- */
+/** @typedef {{[DEFAULT_LABELS]: Record<string, string>, getMetricsAsArray: () => any[]}} MirrorRegistry */
 
 /**
  * What a thread has sent: chunks of its log, and memory by number.
@@ -40,16 +35,15 @@ const RECORDS_PER_STEP = 128;
  * Called for each row that the thread has removed, or that has expired there: its numbers stay as they are.
  *
  * @callback OnEnded
- * @param {MirrorMetric} metric
+ * @param {import('../exposition/live-family').MetricView} view of its metric
  * @param {number} row
  * @param {boolean} isRemoved
- * @param {[string, string][]} defaults default labels of its registry
+ * @param {Record<string, string>} defaults default labels of its registry
  * @returns {void}
  */
 
 class ThreadMirror {
   #log = new LogReader();
-  #hookOf;
   #onEnded;
   /** @type {[number: number, memory: SharedArrayBuffer][]} the last one that was used, and later ones */
   #memories = [];
@@ -59,13 +53,9 @@ class ThreadMirror {
   #metrics = new Map();
   #isBroken = false;
 
-  /**
-   * @param {import('./mirror-metric').HookOf} [hookOf]
-   * @param {OnEnded} [onEnded]
-   */
-  constructor(hookOf = () => undefined, onEnded = () => {}) {
+  /** @param {OnEnded} [onEnded] */
+  constructor(onEnded = () => {}) {
     this.#onEnded = onEnded;
-    this.#hookOf = hookOf;
   }
 
   /** @returns {MirrorRegistry[]} */
@@ -133,7 +123,7 @@ class ThreadMirror {
       case RECORD.DEFINE: {
         const { replaces, defaults, ...definition } = JSON.parse(record.text);
         const Mirror = definition.layout === undefined ? MirrorCustomMetric : MirrorMetric;
-        const metric = new Mirror(number, definition, this.#hookOf);
+        const metric = new Mirror(definition);
         this.#metrics.set(number, { registry: this.#registryWith(defaults), metric, replaces });
         break;
       }
@@ -144,7 +134,8 @@ class ThreadMirror {
         const { metric, registry } = /** @type {any} */ (this.#metrics.get(number));
         metric.apply(record, memory);
         if (record.kind !== RECORD.REMOVE) break;
-        this.#onEnded(metric, record.integer(1), record.integer(2) === 0, registry.defaults);
+        const [row, isExpired] = record.integersFrom(1);
+        this.#onEnded(/** @type {any} */ (viewOf(metric)), row, isExpired === 0, registry[DEFAULT_LABELS]);
       }
     }
   }
@@ -158,7 +149,7 @@ class ThreadMirror {
     let registry = this.#registries.get(key);
     if (registry === undefined) {
       const getMetricsAsArray = () => this.#of(/** @type {MirrorRegistry} */ (registry));
-      registry = { [DEFAULT_LABELS]: Object.fromEntries(defaults), defaults, getMetricsAsArray };
+      registry = { [DEFAULT_LABELS]: Object.fromEntries(defaults), getMetricsAsArray };
       this.#registries.set(key, registry);
     }
     return registry;

@@ -4,7 +4,7 @@
 // for each page, label sets are read from its log, and numbers from the memory in which it records.
 
 const { ThreadMirror } = require('../source/thread-mirror');
-const { viewOf } = require('../registry/metric-view');
+const { DEFAULT_LABELS, viewOf } = require('../registry/metric-view');
 const { TableSource } = require('./table-source');
 const { RetiredSource } = require('./retired-source');
 const { jsonSource, problemOf } = require('./worker-series');
@@ -29,7 +29,7 @@ const UNREAD_MILLISECONDS = 300_000;
 /** @typedef {{version: number, centroids: Float64Array}} Digest */
 
 class ThreadSeries {
-  #mirror = new ThreadMirror(undefined, (...ended) => this.#end(...ended));
+  #mirror = new ThreadMirror((...ended) => this.#end(...ended));
   /** Rows that have expired, or that the program has removed, since the last capture. */
   #endings = newEndings();
   /** How many rows have ended since the log began. */
@@ -92,8 +92,9 @@ class ThreadSeries {
     /** @type {import('../source/failure-counts').Failure[]} */
     const failures = [];
     this.capturedAt = Date.now();
-    for (const { defaults, getMetricsAsArray } of this.#mirror.registries) {
-      for (const metric of getMetricsAsArray()) {
+    for (const registry of this.#mirror.registries) {
+      const defaults = Object.entries(registry[DEFAULT_LABELS]);
+      for (const metric of registry.getMetricsAsArray()) {
         try {
           const source = this.#sourceOf(metric, defaults);
           if (source !== undefined) sources.push(source);
@@ -110,18 +111,16 @@ class ThreadSeries {
   }
 
   /** @type {import('../source/thread-mirror').OnEnded} */
-  #end(metric, row, isRemoved, defaults) {
+  #end(view, row, isRemoved, defaults) {
     if (++this.#endedCount <= this.skippedEndings) return;
-    const view = /** @type {import('../exposition/live-family').MetricView} */ (viewOf(metric));
     if (!RetiredSource.keeps(view)) return;
     const unread = Math.max(UNREAD_MILLISECONDS, view.table.maxIdleSeconds * 1000);
     if (performance.now() - this.#readAt >= unread) return;
     try {
-      const labels = Object.fromEntries(defaults);
       const { source } = /** @type {any} */ (this.#endings.find(each => each.isRemoved === isRemoved));
-      source.totalsFor(view, labels).addRow(view, row, labels, 0);
+      source.totalsFor(view, defaults).addRow(view, row, defaults, 0);
     } catch (error) {
-      this.#onUnreadable('merge', metric.name, error);
+      this.#onUnreadable('merge', view.name, error);
     }
   }
 

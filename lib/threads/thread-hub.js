@@ -97,9 +97,11 @@ class ThreadHub {
    *   the aggregator reads the threads, those that have their hooks run
    */
   registries() {
-    return this.#isAggregated === false
-      ? this.registriesOfMember()
-      : Array.from(this.#threads.values(), ({ registry }) => registry);
+    return this.#isAggregated === false ? this.registriesOfMember() : this.#hookRegistries;
+  }
+
+  get #hookRegistries() {
+    return Array.from(this.#threads.values(), ({ registry }) => registry);
   }
 
   /** @returns {any[]} current registries of the threads, for the page of a cluster or group */
@@ -109,7 +111,7 @@ class ThreadHub {
       this.#members = new MemberThreads();
       for (const record of this.#threads.values()) this.#members.share(record, record.parts);
     }
-    return this.#members.registries;
+    return [...this.#members.registries, ...this.#hookRegistries];
   }
 
   /** Sends everything that threads share to a new aggregator. */
@@ -117,7 +119,7 @@ class ThreadHub {
     // Not to MemberThreads, which have it: they would read it twice.
     if (this.#isAggregated)
       for (const record of [...this.#ended.values(), ...this.#threads.values()])
-        this.#shareWithAggregator(record, record.parts);
+        this.#send(record, record.parts);
   }
 
   /** @returns {number[]} numbers of the threads that the aggregator shows */
@@ -154,7 +156,7 @@ class ThreadHub {
     const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
     // Includes what they had sent before their end.
     if (ended.length > 0) this.#takeAll();
-    for (const record of ended) this.#retire(record);
+    for (const record of ended) this.#end(record);
   }
 
   #takeAll() {
@@ -249,14 +251,17 @@ class ThreadHub {
     const { hooks } = record;
     const { parts, left, ended, started, answer, failed } = message;
     record.add(message);
-    if (parts !== undefined) this.#share(record, parts);
+    if (parts !== undefined) {
+      if (this.#isAggregated) this.#send(record, parts);
+      this.#members?.share(record, parts);
+    }
     hooks.started(started);
     if (left === true) record.hasLeft = true;
     if (answer !== undefined) void this.#onAnswer(record, answer, new Map(failed));
     // The thread does not answer requests any more.
     if (left === true || ended === true) hooks.end();
     // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
-    if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
+    if (ended === true && !this.#isEndSeen(record)) this.#end(record);
   }
 
   /** @param {ThreadRecord} former of a thread that is shown with another record now */
@@ -264,25 +269,14 @@ class ThreadHub {
     // Everything that it had sent, because its log may contain ended rows.
     former.received.push(...messagesOf(/** @type {any} */ (former.channel)));
     this.#applyReceived(former);
-    this.#remove(former);
     this.#end(former, true);
-    this.#members?.forget(former);
   }
 
   /**
    * @param {ThreadRecord} record
-   * @param {SharedParts} parts
+   * @param {SharedParts} parts for the aggregator
    */
-  #share(record, parts) {
-    if (this.#isAggregated) this.#shareWithAggregator(record, parts);
-    this.#members?.share(record, parts);
-  }
-
-  /**
-   * @param {ThreadRecord} record
-   * @param {SharedParts} parts
-   */
-  #shareWithAggregator({ number }, parts) {
+  #send({ number }, parts) {
     this.#primary()?.supervisor.send('share', number, parts);
   }
 
@@ -296,19 +290,14 @@ class ThreadHub {
     record.hooks.settle(request, failed);
   }
 
-  /** @param {ThreadRecord} record of a thread that has ended */
-  #retire(record) {
+  /**
+   * @param {ThreadRecord} record of a thread that has ended
+   * @param {boolean} [isReplaced] whether it is shown with another record now
+   */
+  #end(record, isReplaced = false) {
     if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
-    this.#end(record, false);
-    this.#members?.retire(record);
-  }
-
-  /**
-   * @param {ThreadRecord} record of a thread that has ended, or is shown with another one
-   * @param {boolean} isReplaced
-   */
-  #end(record, isReplaced) {
+    this.#members?.end(record, isReplaced);
     if (!this.#isAggregated) return;
     this.#ended.set(record.number, record);
     this.#primary()?.supervisor.retire(record.number, { isLastExpected: false, isReplaced });

@@ -16,6 +16,8 @@ class ThreadRecord {
   hasLeft = false;
   /** @type {import('node:worker_threads').BroadcastChannel | undefined} to and from the thread */
   channel = undefined;
+  /** @type {import('../source/thread-mirror').ThreadMirror | undefined} of a member's MemberThreads */
+  mirror = undefined;
   /** @type {Required<SharedParts>} */
   #parts = { chunks: [], memories: [] };
   /** @type {Map<number, {name: string, get: () => Promise<void> | undefined}>} by number of the metric */
@@ -54,15 +56,6 @@ class ThreadRecord {
     for (const [number, name] of hooks)
       this.#hooks.set(number, { name, get: () => this.hooks.collect(name) });
     this.#hooks.delete(unhook);
-  }
-
-  /**
-   * @param {number} number of a metric
-   * @returns {(() => Promise<void> | undefined) | undefined} asks the thread to run the metric's hook;
-   *   undefined if it has none
-   */
-  hookOf(number) {
-    return this.#hooks.get(number)?.get;
   }
 }
 

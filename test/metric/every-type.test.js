@@ -22,7 +22,7 @@ const { scrapeFamilies } = require('../../lib/registry/scrape');
 const { requestSteps } = require('../../lib/push/write-request');
 const { WrittenSeries } = require('../../lib/push/written-series');
 const { KINDS } = require('../../lib/series/layouts');
-const { EndedThreads } = require('../../lib/threads/ended-threads');
+const { MemberThreads } = require('../../lib/threads/member-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
@@ -283,9 +283,9 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
 
       const others = VALUES.slice(1).map(values => workerWith(values).registry);
       assertShows(storeOf([...mirror.registries, ...others]), ...VALUES);
-      const retired = new EndedThreads();
+      const retired = new MemberThreads();
       for (const registries of [[others[0]], mirror.registries]) {
-        retired.mirrors.add(/** @type {any} */ ({ registries, *read() {} }));
+        retired.ended.add(/** @type {any} */ ({ registries, *read() {} }));
         runThrough(retired.merge());
       }
       const ended = type.lasts ? [VALUES[1], VALUES[0]] : [];

@@ -11,7 +11,7 @@ const { viewOf } = require('../../lib/registry/metric-view');
 const { countOf } = require('../../lib/series/merged-buckets');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { EndedThreads } = require('../../lib/threads/ended-threads');
+const { MemberThreads } = require('../../lib/threads/member-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 const { makeWorker, scrape } = require('../fixtures/unit-scrape');
 
@@ -164,8 +164,8 @@ it('a row is read whole while its thread coarsens it, and bucket by bucket when 
   await thread.terminate();
   store.retire(1);
   assert.deepEqual(shown(), end);
-  const retired = new EndedThreads();
-  retired.mirrors.add(mirror());
+  const retired = new MemberThreads();
+  retired.ended.add(mirror());
   runThrough(retired.merge());
   assert.deepEqual(rowsOf(viewOf(retired.registries[0].getMetricsAsArray()[0])), end);
 });

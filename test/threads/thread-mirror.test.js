@@ -79,7 +79,7 @@ describe('the metrics of a thread as its reader sees them', () => {
   let mirror;
   /** @type {WeakRef<SharedArrayBuffer>[]} that the reader has got */
   let memories;
-  /** @type {Map<number, () => Promise<void>>} hooks by number of the metric */
+  /** @type {Map<number, string>} names of the metrics with hooks, by number */
   let hooked;
 
   beforeEach(() => {
@@ -123,10 +123,11 @@ describe('the metrics of a thread as its reader sees them', () => {
 
   /** @param {any} message of the thread */
   function apply(message) {
-    const { join, parts = {}, hooks = [] } = message;
-    if (join === true) mirror = new ThreadMirror(number => hooked.get(number));
+    const { join, parts = {}, hooks = [], unhook } = message;
+    if (join === true) mirror = new ThreadMirror();
     mirror?.add(parts);
-    for (const [number] of hooks) hooked.set(number, async () => {});
+    for (const [number, name] of hooks) hooked.set(number, name);
+    hooked.delete(unhook);
     for (const [, memory] of parts.memories ?? []) memories.push(new WeakRef(memory));
   }
 
@@ -465,15 +466,10 @@ describe('the metrics of a thread as its reader sees them', () => {
       ['jobs that were done', 'max'],
     );
     assert.equal(mirrored('replaced'), undefined);
-    const shown = mirror?.registries[0]
-      .getMetricsAsArray()
-      .map(({ name, collect }) => [name, typeof collect]);
-    assert.deepEqual(shown?.sort(), [
-      ['another', 'function'],
-      ['jobs_total', 'function'],
-      ['late', 'undefined'],
-      ['replaced', 'undefined'],
-    ]);
+    const shown = mirror?.registries[0].getMetricsAsArray().map(({ name }) => name);
+    assert.deepEqual(shown?.sort(), ['another', 'jobs_total', 'late', 'replaced']);
+    // That of a custom metric object is its get().
+    assert.deepEqual([...hooked.values()].sort(), ['another', 'jobs_total', 'replaced']);
     counter.inc({ kind: 'a' }, 2);
     const { table } = mirrored('jobs_total');
     assert.equal(table.pageOf(0)[table.offsetOf(0)], 5);

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Registry, Summary } = require('../../index');
-const { EndedThreads } = require('../../lib/threads/ended-threads');
+const { MemberThreads } = require('../../lib/threads/member-threads');
 const { ThreadRecord } = require('../../lib/threads/thread-record');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { runThrough } = require('../../lib/event-loop/slices');
@@ -28,14 +28,14 @@ function mirrorOf(registry) {
 }
 
 describe('totals of threads that have ended', () => {
-  /** @type {EndedThreads} */
+  /** @type {MemberThreads} */
   let retired;
 
-  beforeEach(() => void (retired = new EndedThreads()));
+  beforeEach(() => void (retired = new MemberThreads()));
 
   /** @param {any} registry of a thread that ends */
   function end(registry) {
-    retired.mirrors.add(mirrorOf(registry));
+    retired.ended.add(mirrorOf(registry));
     runThrough(retired.merge());
   }
 
@@ -93,7 +93,7 @@ describe('totals of threads that have ended', () => {
     end(threadWith(jobs).registry);
     const { registry, counter } = threadWith(jobs);
     new Gauge({ name: 'running', help: 'h', registers: [registry] }).set(1);
-    retired.mirrors.add(mirrorOf(registry));
+    retired.ended.add(mirrorOf(registry));
     const doubled = Object.fromEntries(Object.keys(jobs).map(kind => [kind, jobs[kind] * 2]));
     let steps = 0;
     for (const merging = retired.merge(); !merging.next().done;) {
@@ -103,7 +103,7 @@ describe('totals of threads that have ended', () => {
       assert.deepEqual(totalsOf('running'), {});
       // Another thread ends meanwhile.
       if (steps === 3) {
-        retired.mirrors.add(mirrorOf(threadWith({ 'job 1': 10, 'job 999': 10 }).registry));
+        retired.ended.add(mirrorOf(threadWith({ 'job 1': 10, 'job 999': 10 }).registry));
         doubled['job 1'] += 10;
         doubled['job 999'] += 10;
       }
@@ -111,7 +111,7 @@ describe('totals of threads that have ended', () => {
     assert.ok(steps > 10, `${steps} steps`);
     assert.deepEqual(totalsOf('jobs_total'), doubled);
     assert.equal(viewOf(counter)?.table.liveCount, 0);
-    assert.equal(retired.mirrors.size, 0);
+    assert.equal(retired.ended.size, 0);
   });
 
   for (const [how, isRemoved, isLeft] of /** @type {const} */ ([
@@ -131,7 +131,7 @@ describe('totals of threads that have ended', () => {
       store.apply(1, bytesOf(new Source(() => [dead.registry]).captureWithLog(1, undefined)));
       textOf(store);
       store.retire(1);
-      retired.addRow(recorded().counter, 0, isRemoved, []);
+      retired.addRow(viewOf(recorded().counter), 0, isRemoved, {});
       const source = new Source(() => retired.registries);
       const sums = [0, 1].map(() => {
         store.apply(2, bytesOf(source.captureWithLog(2, undefined)));
