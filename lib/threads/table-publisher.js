@@ -66,8 +66,10 @@ class TablePublisher {
       this.#log.append(RECORD.CLEAR, [this.number]);
       for (const row of table.live) this.#publishRow(row);
     }
-    const count = this.#thread.numbers.shareOverflowCount(table);
-    if (count !== undefined) this.#publishMemory(RECORD.OVERFLOW, count);
+    if (table.overflowCounter !== undefined) {
+      table.overflowCounter = this.#shared(table.overflowCounter);
+      this.#publishMemory(RECORD.OVERFLOW, table.overflowCounter);
+    }
     table.followers = [...table.followers, this];
     if (digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of exemplars?.slots() ?? [])
@@ -173,9 +175,24 @@ class TablePublisher {
 
   /** @param {number} number */
   #publishPage(number) {
-    const page = this.#thread.numbers.share(this.table, number);
+    const { pages } = this.table;
+    const page = this.#shared(pages[number]);
+    // Children must bind to the new page.
+    if (page !== pages[number]) this.table.generation++;
+    this.#pages[number] = pages[number] = page;
     this.#publishMemory(RECORD.PAGE, page, number);
-    this.#pages[number] = page;
+  }
+
+  /**
+   * @param {Float64Array} numbers
+   * @returns {Float64Array} the same in shared memory, where other threads of the process read them. Pages that
+   *   the table creates later are moved as soon as they exist, before anything is recorded in them
+   */
+  #shared(numbers) {
+    if (isSharedArrayBuffer(numbers.buffer)) return numbers;
+    const shared = this.#thread.blocks.take(numbers.length);
+    shared.set(numbers);
+    return shared;
   }
 
   /**

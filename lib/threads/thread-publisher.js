@@ -14,7 +14,7 @@ const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('../source/shared-log');
-const { SharedNumbers } = require('./shared-numbers');
+const { NumberBlocks } = require('../series/number-blocks');
 const { TablePublisher } = require('./table-publisher');
 const RECORD = require('../source/log-records');
 const { debug } = require('../options/debug-log');
@@ -63,7 +63,8 @@ class ThreadPublisher {
   #registries;
   #link;
   #hooks = new CollectHooks();
-  numbers = new SharedNumbers();
+  /** Memory of numbers. */
+  blocks = new NumberBlocks(sharedNumbers);
   /** @type {LogWriter | undefined} */
   log = undefined;
   /** @type {SharedArrayBuffer | undefined} the latest one that was sent */
@@ -384,6 +385,11 @@ class ThreadPublisher {
     if (json !== undefined && json !== published.json)
       this.log?.append(RECORD.READ, [published.number], (published.json = json));
   }
+}
+
+/** @param {number} count */
+function sharedNumbers(count) {
+  return new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
 }
 
 /**
