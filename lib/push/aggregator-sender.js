@@ -35,49 +35,39 @@ const { UNAVAILABLE } = require('../registry/unavailable');
 
 /** @typedef {{session: string, isAborted: boolean}} SupersedeRequest */
 
-/** Has the methods of RemoteWriteSession. The first push creates the session in the aggregator. */
-class AggregatorSender {
-  #primary;
-  #session;
-  #registry;
+/**
+ * @param {import('../cluster/primary/cluster-primary').ClusterPrimary} primary
+ * @param {Session} session which the first push creates in the aggregator
+ * @param {any} registry
+ * @returns what pushes need of a RemoteWriteSession
+ */
+function aggregatorSender(primary, session, registry) {
+  const { supervisor } = primary;
+  return {
+    /**
+     * @param {PushHead} push
+     * @returns {Promise<BuiltPush>}
+     */
+    async build({ format, timestamp, totals }) {
+      const built = await primary.buildPush({ session, timestamp, totals }, format.name, registry.timeout);
+      if (built === undefined) throw new Error(registry[UNAVAILABLE]);
+      return built;
+    },
 
-  /**
-   * @param {import('../cluster/primary/cluster-primary').ClusterPrimary} primary
-   * @param {Session} session
-   * @param {any} registry
-   */
-  constructor(primary, session, registry) {
-    this.#primary = primary;
-    this.#session = session;
-    this.#registry = registry;
-  }
+    /**
+     * @param {boolean} isSuperseded
+     * @param {number} [end]
+     * @returns {Promise<Outcome>}
+     */
+    deliver: (isSuperseded, end) =>
+      supervisor.request('deliverPush', { session: session.id, isSuperseded, end }),
 
-  /**
-   * @param {PushHead} push
-   * @returns {Promise<BuiltPush>}
-   */
-  async build({ format, timestamp, totals }) {
-    const push = { session: this.#session, timestamp, totals };
-    const built = await this.#primary.buildPush(push, format.name, this.#registry.timeout);
-    if (built === undefined) throw new Error(this.#registry[UNAVAILABLE]);
-    return built;
-  }
-
-  /**
-   * @param {boolean} isSuperseded
-   * @param {number} [end]
-   * @returns {Promise<Outcome>}
-   */
-  deliver(isSuperseded, end) {
-    return this.#primary.supervisor.request('deliverPush', { session: this.#session.id, isSuperseded, end });
-  }
-
-  /** @param {boolean} isAborted whether nothing more is sent of it */
-  supersede(isAborted) {
-    // The aggregator may be gone, and the push with it.
-    const request = { session: this.#session.id, isAborted };
-    this.#primary.supervisor.request('supersedePush', request).catch(() => {});
-  }
+    /** @param {boolean} isAborted whether nothing more is sent of it */
+    supersede(isAborted) {
+      // The aggregator may be gone, and the push with it.
+      supervisor.request('supersedePush', { session: session.id, isAborted }).catch(() => {});
+    },
+  };
 }
 
-module.exports = { AggregatorSender };
+module.exports = { aggregatorSender };

@@ -13,7 +13,7 @@ const { asError, textOf } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { formatOf } = require('../exposition/formats');
 const { runInSlices } = require('../event-loop/slices');
-const { AggregatorSender } = require('./aggregator-sender');
+const { aggregatorSender } = require('./aggregator-sender');
 const { sessionSettings, checkMilliseconds } = require('./remote-write-options');
 const { MAX_TIMER, pause, settledWithin, unref } = require('../event-loop/timers');
 const { invalidOption } = require('../options/coded-error');
@@ -35,6 +35,7 @@ const NOT_AGGREGATING =
   'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
 
 /** @typedef {import('./remote-write-session').RemoteWriteSession} PushSession */
+/** @typedef {ReturnType<typeof aggregatorSender>} AggregatorSender */
 /** @typedef {import('./aggregator-sender').PushHead} PushHead */
 /** @typedef {import('./aggregator-sender').BuiltPush} BuiltPush */
 /** @typedef {import('./aggregator-sender').Totals} Totals */
@@ -218,7 +219,7 @@ class RemoteWrite {
     this.#isShared = isShared;
     const timestamp = this.#nextTimestamp();
     if (primary === undefined) return this.#pushHere(turn, timestamp, this.#captured(registries ?? []));
-    const sender = new AggregatorSender(primary, this.#session, registry);
+    const sender = aggregatorSender(primary, this.#session, registry);
     return this.#pushBy(sender, turn, timestamp, head => sender.build(head));
   }
 
