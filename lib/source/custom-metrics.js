@@ -5,7 +5,7 @@
 
 const { stringifyJson } = require('./columns-encoder');
 
-/** Property of what stands for another thread's custom metric object: the last result of its get(), as JSON. */
+/** Property of a mirror of another thread's custom metric object: the last result of its get(), as JSON. */
 const JSON_TEXT = Symbol.for('prom-client-cluster.json-text.v1');
 
 /** @typedef {{name: string, collect: () => Promise<void> | void}} Hook */

@@ -5,8 +5,8 @@
 //
 // The counts of its ended threads become part of retired totals, which stay as long as the process: they are
 // part of sums over several processes, and Prometheus would treat a falling sum as a reset. Rows of a metric
-// with `maxIdleSeconds` expire there after that time, like any rows of this process. Rows that end while their
-// thread lives are added to separate totals, and end there at once.
+// with `maxIdleSeconds` expire there after that time, like any rows of this process. Rows that end while
+// their thread lives are added to separate totals, and end there at once.
 
 const { viewOf, DEFAULT_LABELS } = require('../registry/metric-view');
 const { ThreadMirror } = require('../source/thread-mirror');

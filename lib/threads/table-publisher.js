@@ -185,8 +185,8 @@ class TablePublisher {
 
   /**
    * @param {Float64Array} numbers
-   * @returns {Float64Array} the same in shared memory, where other threads of the process read them. Pages that
-   *   the table creates later are moved as soon as they exist, before anything is recorded in them
+   * @returns {Float64Array} the same in shared memory, where other threads of the process read them. Pages
+   *   that the table creates later are moved as soon as they exist, before anything is recorded in them
    */
   #shared(numbers) {
     if (isSharedArrayBuffer(numbers.buffer)) return numbers;
