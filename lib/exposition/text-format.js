@@ -46,8 +46,7 @@ const NOTHING = [];
  * @property {() => void} [end] to be called when the family will not be read any more; until then, or until
  *   it is garbage-collected, recording must preserve what it changes
  * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last
- *   scrape; `rows` then returns an Int32Array
- * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed
+ *   scrape; `rows` then returns an Int32Array, and the labels of a row never change
  */
 
 /** @typedef {import('./formats').Format} Format */

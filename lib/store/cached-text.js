@@ -50,7 +50,8 @@ class CachedText {
     if (format.rowWriter === undefined || takesLong(family)) return false;
     if (format.hasExemplars && family.exemplarAt !== undefined) return false;
     if (/** @type {Int32Array} */ (family.rows()).length < MIN_ROWS) return false;
-    const key = keyOf(family, /** @type {Required<Format>} */ (format));
+    const head = /** @type {Required<Format>} */ (format).head(family);
+    const key = [format.name, family.layout.marks, head].join('\n');
     if (key !== this.#key) this.#count = 0;
     this.#key = key;
     return true;
@@ -173,17 +174,6 @@ class CachedText {
     written.copy(this.#bytes);
     this.#count = count;
   }
-}
-
-/**
- * Returns a key of everything that the text depends on, except the rows and their numbers.
- *
- * @param {Family} family
- * @param {Required<Format>} format
- */
-function keyOf(family, { name, head }) {
-  const { labelVersion, layout } = family;
-  return [name, labelVersion, layout.marks, head(family)].join('\n');
 }
 
 module.exports = { CachedText };

@@ -161,7 +161,6 @@ class ClusterFamily {
       bucketsAt: hasBuckets ? row => this.#extras.of(row) ?? natives().NO_BUCKETS : undefined,
       starts: this,
       cachedText: this.#text,
-      labelVersion: `${hidesMarker}`,
     };
   }
 

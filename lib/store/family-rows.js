@@ -17,8 +17,6 @@ const { hashOf } = require('../series/tuple-table');
 
 const NO_IDS = new Int32Array(0);
 
-let nextGeneration = 0;
-
 class FamilyRows {
   /** @type {Map<string, LabelNumber>} */
   #labels = new Map();
@@ -45,11 +43,6 @@ class FamilyRows {
   #texts = [];
   /** @type {number[]} the label set that is being looked up, its labels in rising order */
   #set = [];
-
-  constructor() {
-    /** Unique among all families. */
-    this.generation = nextGeneration++;
-  }
 
   get count() {
     return this.#texts.length;

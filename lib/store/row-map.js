@@ -29,7 +29,8 @@ const NAME_LABEL = '__name__';
  */
 
 class RowMap {
-  #generation = -1;
+  /** @type {FamilyRows | undefined} the family to whose rows `rows` leads */
+  #family = undefined;
   #sets;
   #defaults;
   /**
@@ -84,14 +85,13 @@ class RowMap {
   }
 
   /**
-   * To be called before rows are translated. Discards rows that were translated for another family, or before
-   * the family's rows were renumbered.
+   * To be called before rows are translated. Discards rows that were translated for another family.
    *
    * @param {FamilyRows} family
    */
   bind(family) {
-    if (this.#generation === family.generation) return;
-    this.#generation = family.generation;
+    if (this.#family === family) return;
+    this.#family = family;
     this.rows.fill(UNMAPPED);
     const { labelNames } = this.#sets;
     this.#labels = labelNames.map(name => family.labelNumber(name));
