@@ -41,11 +41,9 @@ const NEGATIVE = 8;
 const PLACE = 0;
 const FIRST = 1;
 const LENGTH = 2;
-// The place of the checksum of the words that change only when a head is replaced, see isWhole().
-const CHECK = 11;
 // The lower 32 bits of the zero bucket's count; the next word has the upper ones.
-const ZERO_COUNT = 12;
-const HEAD_WORDS = 14;
+const ZERO_COUNT = 11;
+const HEAD_WORDS = 13;
 
 /** A page has 2 to the power of this heads: about 128 KB. */
 const HEAD_SHIFT = 11;
@@ -83,88 +81,30 @@ function readRow(memory, row) {
     // Unlike a load, no processor moves this before the reads above.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
-  // A thread was terminated between the two stores of the version: the head is still the old one, or already
-  // the new one.
-  const version = Atomics.load(head.words, head.at + VERSION);
-  if (!isWhole(head)) return undefined;
-  const buckets = readIfThere(memory, head);
-  return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
-}
-
-/**
- * @param {Head} head
- * @returns {boolean} whether it is one head, and not a mixture of two
- */
-function isWhole({ words, at }) {
-  return words[at + CHECK] === checkOf(words, at);
-}
-
-/**
- * @param {Int32Array} words
- * @param {number} at
- */
-function checkOf(words, at) {
-  let check = words[at + SCHEMA];
-  for (let i = at + IS_WIDE; i < at + CHECK; i++) check = (check * 31 + words[i]) | 0;
-  return check;
+  return undefined;
 }
 
 /**
  * @param {BucketMemory} memory
  * @param {Head} head
- * @returns {Buckets | undefined} undefined if some of its memory is not there
+ * @returns {Buckets | undefined} undefined if some of its memory is not there; garbage if the row is being
+ *   replaced
  */
-function readIfThere(memory, head) {
-  const { words, at } = head;
-  const size = chunkSize(words[at + IS_WIDE]);
-  const isThere = [POSITIVE, NEGATIVE].every(side => isSideThere(memory.pages, words, at + side, size));
-  return isThere ? readHead(memory, head) : undefined;
+function readIfThere({ pages, zeroThreshold, maxBuckets }, { words, at }) {
+  const positive = readSide(pages, words, at, at + POSITIVE);
+  const negative = readSide(pages, words, at, at + NEGATIVE);
+  if (positive === undefined || negative === undefined) return undefined;
+  const zeroCount = (words[at + ZERO_COUNT] >>> 0) + words[at + ZERO_COUNT + 1] * TWO_32;
+  return { schema: words[at + SCHEMA], zeroThreshold, zeroCount, positive, negative, maxBuckets };
 }
 
 /**
- * @param {Int32Array[]} pages
- * @param {Int32Array} words
- * @param {number} side
- * @param {number} size of a chunk
- * @returns {boolean}
- */
-function isSideThere(pages, words, side, size) {
-  const length = words[side + LENGTH];
-  if (length === 0) return true;
-  const directory = words[side + PLACE];
-  if (!isPlace(pages, directory, length)) return false;
-  const page = pages[directory >> PAGE_SHIFT];
-  const offset = directory & PAGE_MASK;
-  for (let i = offset; i < offset + length; i++)
-    if (page[i] !== NONE && !isPlace(pages, page[i], size)) return false;
-  return true;
-}
-
-/**
- * @param {Int32Array[]} pages
- * @param {number} place
- * @param {number} size
- * @returns {boolean} whether it is there
- */
-function isPlace(pages, place, size) {
-  const page = pages[place >> PAGE_SHIFT];
-  return page !== undefined && (place & PAGE_MASK) + size <= page.length;
-}
-
-/**
- * @param {BucketMemory} memory
+ * @param {BucketMemory} memory in which only this thread records
  * @param {Head} head
  * @returns {Buckets}
  */
-function readHead({ pages, zeroThreshold, maxBuckets }, { words, at }) {
-  return {
-    schema: words[at + SCHEMA],
-    zeroThreshold,
-    zeroCount: (words[at + ZERO_COUNT] >>> 0) + words[at + ZERO_COUNT + 1] * TWO_32,
-    positive: readSide(pages, words, at, at + POSITIVE),
-    negative: readSide(pages, words, at, at + NEGATIVE),
-    maxBuckets,
-  };
+function readHead(memory, head) {
+  return /** @type {Buckets} */ (readIfThere(memory, head));
 }
 
 /**
@@ -172,7 +112,7 @@ function readHead({ pages, zeroThreshold, maxBuckets }, { words, at }) {
  * @param {Int32Array} words
  * @param {number} head
  * @param {number} side
- * @returns {Side} garbage if the row is being replaced
+ * @returns {Side | undefined} undefined if a page is not there
  */
 function readSide(pages, words, head, side) {
   /** @type {Side} */
@@ -183,13 +123,12 @@ function readSide(pages, words, head, side) {
   const first = words[side + FIRST] << CHUNK_SHIFT;
   const directory = pages[words[side + PLACE] >> PAGE_SHIFT];
   const offset = words[side + PLACE] & PAGE_MASK;
-  // Pages are missing only while another thread replaces the row: what is read is discarded.
-  if (directory === undefined) return { indices, counts };
+  if (directory === undefined) return undefined;
   for (let chunk = 0; chunk < length; chunk++) {
     const place = directory[offset + chunk];
     if (place === NONE) continue;
     const page = pages[place >> PAGE_SHIFT];
-    if (page === undefined) continue;
+    if (page === undefined) return undefined;
     const start = place & PAGE_MASK;
     const index = first + (chunk << CHUNK_SHIFT);
     for (let i = 0; i < CHUNK; i++) {
@@ -238,7 +177,6 @@ module.exports = {
   PLACE,
   FIRST,
   LENGTH,
-  CHECK,
   ZERO_COUNT,
   HEAD_WORDS,
   HEAD_SHIFT,
@@ -251,7 +189,6 @@ module.exports = {
   CHUNKS,
   TWO_32,
   readRow,
-  checkOf,
   readHead,
   changesOfRow,
   headOf,

@@ -17,7 +17,6 @@ const {
   PLACE,
   FIRST,
   LENGTH,
-  CHECK,
   ZERO_COUNT,
   HEAD_WORDS,
   HEAD_SHIFT,
@@ -29,7 +28,6 @@ const {
   HEADS,
   CHUNKS,
   TWO_32,
-  checkOf,
   readHead,
   changesOfRow,
   headOf,
@@ -77,11 +75,6 @@ class NativeBuckets {
     this.schema = schema;
     this.zeroThreshold = zeroThreshold;
     this.maxBuckets = maxBuckets;
-  }
-
-  /** @returns {NativeBuckets} with the same options, and without rows */
-  empty() {
-    return new NativeBuckets(this);
   }
 
   /**
@@ -233,10 +226,14 @@ class NativeBuckets {
 
   /** @returns {import('./series-table').RowMove} */
   startMove() {
-    const target = this.empty();
+    const target = new NativeBuckets(this);
     target.#isShared = this.#isShared;
     return {
-      copy: (old, row) => target.copyRow(row, this, old),
+      copy: (old, row) => {
+        target.#start(row);
+        // Replaces the copy of an earlier state, if there is one.
+        target.#rewrite(target.#headOf(row), this.read(old));
+      },
       finish: () => {
         // Perhaps they were shared since the move began.
         this.#isShared = target.#isShared;
@@ -246,44 +243,6 @@ class NativeBuckets {
         this.#free = target.#free;
       },
     };
-  }
-
-  /**
-   * @param {number} row
-   * @param {NativeBuckets} from with the same options
-   * @param {number} old its row
-   */
-  copyRow(row, from, old) {
-    // The row may already have a copy of an earlier state.
-    this.clear(row);
-    const words = this.#heads[row >> HEAD_SHIFT];
-    const head = headOf(row);
-    const start = headOf(old);
-    words.set(from.#heads[old >> HEAD_SHIFT].subarray(start, start + HEAD_WORDS), head);
-    const size = chunkSize(words[head + IS_WIDE]);
-    for (const side of [head + POSITIVE, head + NEGATIVE]) {
-      if (words[side + PLACE] === 0) continue;
-      const directory = (words[side + PLACE] = this.#copy(from, words[side + PLACE], words[side + LENGTH]));
-      const page = this.#pages[directory >> PAGE_SHIFT];
-      const offset = directory & PAGE_MASK;
-      for (let i = offset; i < offset + words[side + LENGTH]; i++)
-        if (page[i] !== 0) page[i] = this.#copy(from, page[i], size);
-    }
-    words[head + CHECK] = checkOf(words, head);
-  }
-
-  /**
-   * @param {NativeBuckets} from
-   * @param {number} place
-   * @param {number} size
-   * @returns {number} the place of the copy
-   */
-  #copy(from, place, size) {
-    const copy = this.#allocate(size);
-    const offset = place & PAGE_MASK;
-    const words = from.#pages[place >> PAGE_SHIFT].subarray(offset, offset + size);
-    this.#pages[copy >> PAGE_SHIFT].set(words, copy & PAGE_MASK);
-    return copy;
   }
 
   /**
@@ -499,10 +458,7 @@ class NativeBuckets {
       const length = before * 2 || HEAD_WORDS * (last === undefined ? FIRST_HEADS : 1 << HEAD_SHIFT);
       const words = new Int32Array(length);
       if (!isFull) words.set(last);
-      for (let at = before; at < length; at += HEAD_WORDS) {
-        words[at + SCHEMA] = this.schema;
-        words[at + CHECK] = checkOf(words, at);
-      }
+      for (let at = before; at < length; at += HEAD_WORDS) words[at + SCHEMA] = this.schema;
       const number = isFull ? heads.length : heads.length - 1;
       heads[number] = this.#isShared ? sharedCopyOf(words) : words;
       this.#tell(HEADS, number);
@@ -511,7 +467,8 @@ class NativeBuckets {
 }
 
 /**
- * Replaces a head. A thread may be terminated between the two stores, but not within set().
+ * Replaces a head. Calls no function of ours between the two stores: V8 terminates a thread only at calls of
+ * JavaScript functions and in loops.
  *
  * @param {Head} head
  * @param {Int32Array} next
@@ -520,7 +477,6 @@ function replaceHead({ words, at }, next) {
   const version = words[at + VERSION];
   next[VERSION] = version + 1;
   next[CHANGES] = words[at + CHANGES] + 1;
-  next[CHECK] = checkOf(next, 0);
   Atomics.store(words, at + VERSION, version + 1);
   // On ARM, writes after a store may become visible before that store, but not before a load that follows it.
   Atomics.load(words, at + VERSION);
