@@ -23,15 +23,11 @@ const {
   STARTS,
 } = require('./source-format');
 
-/** Maximum number of rows in one record. They are written at once, which takes up to half a millisecond. */
-const ROWS_PER_RECORD = 8192;
+/** Maximum number of rows in one record, and of new values of each label. Writing it takes 0.1 ms. */
+const MOST_PER_RECORD = 512;
 
-/** How many rows are read at once. This takes 0.05 ms. */
-const ROWS_PER_PIECE = 512;
-
-// A log with more than this is rewritten when most of its metrics are gone, or when it has become three times
-// as long, because compacted tables leave their old label sets in it.
-const FEW_METRICS = 64;
+// A log with more than this is rewritten when it has become three times as long, because metrics that are
+// gone, and the old label sets of compacted tables, stay in it.
 const SHORT_LOG_BYTES = 1 << 20;
 const MAX_GROWTH = 3;
 
@@ -68,8 +64,6 @@ class SourceLog {
   #metrics = new Map();
   /** How many metrics have been numbered. */
   #numbers = 0;
-  /** How many of them were dropped, not counting ended rows, which come and go. */
-  #dropped = 0;
   #passes = 0;
   /** Length of the log when it was first complete; 0 before that. */
   #firstLength = 0;
@@ -90,7 +84,7 @@ class SourceLog {
     this.#checked = 0;
     this.#writer = new ByteWriter(16384);
     this.#metrics.clear();
-    this.#numbers = this.#dropped = this.#firstLength = 0;
+    this.#numbers = this.#firstLength = 0;
     this.losses++;
     this.#write(writer => {
       writer.bytes(LOG_MAGIC);
@@ -151,7 +145,6 @@ class SourceLog {
 
   /** Whether most of the log may describe what is gone. */
   get isMostlyGone() {
-    if (this.#dropped > Math.max(this.#metrics.size, FEW_METRICS)) return true;
     return this.length > SHORT_LOG_BYTES && this.length > this.#firstLength * MAX_GROWTH;
   }
 
@@ -199,20 +192,11 @@ class SourceLog {
    */
   *#addRows(metric) {
     const { table } = metric.view;
-    // Rows that are added meanwhile are left to the next call.
+    // Rows that are added meanwhile are left to the next call. So are all rows if they get new numbers, or if
+    // others begin another log: then the metric is defined again.
     const end = table.rowCount;
-    while (metric.rows < end && this.#metrics.get(table) === metric) {
-      const from = metric.rows;
-      const record = yield* encodeRows(metric, from, Math.min(from + ROWS_PER_RECORD, end));
-      // The rows have new numbers: the next call defines the metric again.
-      if (record === undefined) return;
-      // Others may have extended the log meanwhile.
-      if (this.#metrics.get(table) !== metric || metric.rows !== from) continue;
-      this.#write(writer => {
-        for (const bytes of record.chunks) writer.append(bytes);
-      });
-      metric.rows = record.toRow;
-      metric.values = record.values;
+    while (metric.rows < end && this.#metrics.get(table) === metric && metric.tableEpoch === table.epoch) {
+      this.#write(writer => writeRows(writer, metric, Math.min(metric.rows + MOST_PER_RECORD, end)));
       this.#updateChecksum();
       yield;
     }
@@ -278,7 +262,6 @@ class SourceLog {
    */
   #drop({ number, view }) {
     this.#metrics.delete(view.table);
-    if (view.ended === undefined) this.#dropped++;
     this.#write(writer => {
       writer.uint32(DROP);
       writer.uint32(number);
@@ -314,69 +297,46 @@ function writeDefinition(writer, { number, labelNames, view }) {
 }
 
 /**
- * Encodes rows, the label values that are new with them, and the forms of label sets as they are when the
- * last row is read. Later forms may contain a label name that the definition does not have yet.
+ * Writes a record of the next rows, with the label values that follow those in the log, and the forms of label
+ * sets as they are now. After a compaction, a row may have a value that is far behind these: then it is left
+ * to a later record.
  *
+ * @param {ByteWriter} writer
  * @param {LogMetric} metric
- * @param {number} fromRow
- * @param {number} toRow
- * @returns {Generator<void, {chunks: Uint8Array[], toRow: number, values: number[]} | undefined>} undefined
- *   if the rows have been renumbered. Yields after each piece
+ * @param {number} end of the rows
  */
-function* encodeRows({ number, view: { table }, tableEpoch, labelNames, values: before }, fromRow, toRow) {
+function writeRows(writer, metric, end) {
+  const { number, view, rows: fromRow, labelNames, values: before } = metric;
+  const { table } = view;
   const { index } = table;
-  const writer = new ByteWriter(64);
-  writer.uint32(ROWS);
-  for (const value of [number, fromRow, toRow - fromRow]) writer.uint32(value);
   if (index === undefined) {
-    writeStarts(writer, table, fromRow, toRow);
-    return { chunks: writer.chunks(), toRow, values: before };
-  }
-  const width = labelNames.length + 1;
-  const tuples = new Int32Array((toRow - fromRow) * width);
-  const values = before.slice();
-  for (let row = fromRow; row < toRow; row += ROWS_PER_PIECE) {
-    copyTuples(table, index, row, tuples.subarray((row - fromRow) * width), values);
-    yield;
-    if (table.epoch !== tableEpoch) return undefined;
-  }
-  const { dictionaries } = index;
-  const texts = dictionaries.map((dictionary, label) =>
-    dictionary.values.slice(before[label], values[label]),
-  );
-  const forms = table.forms.list.slice();
-  for (let label = 0; label < texts.length; label++) {
-    writer.uint32(before[label]);
-    yield* writer.strings(texts[label]);
-  }
-  writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
-  writer.align(4);
-  writer.append(tuples);
-  writeStarts(writer, table, fromRow, toRow);
-  return { chunks: writer.chunks(), toRow, values };
-}
-
-/**
- * Copies label sets: of each row the number of its form, then an id for each label name. A function of its
- * own, as V8 optimizes a loop that contains a `yield` late or not at all.
- *
- * @param {MetricView['table']} table
- * @param {NonNullable<MetricView['table']['index']>} index the table's
- * @param {number} fromRow
- * @param {Int32Array} tuples receives a piece, or as many rows as fit
- * @param {number[]} values how many values each label name has, is raised to what the rows use
- */
-function copyTuples(table, index, fromRow, tuples, values) {
-  const { width } = index;
-  const end = Math.min(tuples.length, ROWS_PER_PIECE * (width + 1));
-  for (let at = 0, row = fromRow; at < end; row++) {
-    tuples[at++] = table.formOf(row);
-    for (let label = 0; label < width; label++) {
-      const id = index.idAt(row, label);
-      if (id >= values[label]) values[label] = id + 1;
-      tuples[at++] = id;
+    for (const value of [ROWS, number, fromRow, end - fromRow]) writer.uint32(value);
+    metric.rows = end;
+  } else {
+    const known = index.dictionaries.map(({ values }) => values);
+    metric.values = known.map(({ length }, label) => Math.min(length, before[label] + MOST_PER_RECORD));
+    const tuples = new Int32Array((end - fromRow) * (labelNames.length + 1));
+    let at = 0;
+    for (let hasValues = true; metric.rows < end; metric.rows++) {
+      tuples[at++] = table.formOf(metric.rows);
+      for (let label = 0; label < index.width; label++) {
+        const id = index.idAt(metric.rows, label);
+        if (id >= metric.values[label]) hasValues = false;
+        tuples[at++] = id;
+      }
+      if (!hasValues) break;
     }
+    const rows = metric.rows - fromRow;
+    for (const value of [ROWS, number, fromRow, rows]) writer.uint32(value);
+    known.forEach((values, label) => {
+      writer.uint32(before[label]);
+      writer.strings(values.slice(before[label], metric.values[label]));
+    });
+    writer.list(table.forms.list, ({ positions }) => writer.list(positions, each => writer.uint32(each)));
+    writer.align(4);
+    writer.append(tuples.subarray(0, rows * (labelNames.length + 1)));
   }
+  writeStarts(writer, table, fromRow, metric.rows);
 }
 
 /**
