@@ -104,13 +104,6 @@ class RowForms {
     if (row >= this.#numbers.length) this.#numbers = grown(this.#numbers, Math.max(row + 1, FEWEST_ROWS));
     this.#numbers[row] = form;
   }
-
-  /** @returns {RowForms} */
-  copy() {
-    const copy = new RowForms();
-    if (this.#numbers !== NO_ROWS) copy.#numbers = this.#numbers.slice();
-    return copy;
-  }
 }
 
 class LabelForms {

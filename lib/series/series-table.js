@@ -68,8 +68,6 @@ const NO_FOLLOWERS = Object.freeze([]);
  */
 
 class SeriesTable {
-  /** @type {SeriesLimit | undefined} */
-  #limit = undefined;
   /** How often rebind() was called. */
   #rebinds = 0;
 
@@ -107,8 +105,10 @@ class SeriesTable {
     this.followers = NO_FOLLOWERS;
     /** Maximum number of live rows. */
     this.fullAt = NO_LIMIT;
+    /** @type {SeriesLimit | undefined} */
+    this.limit = undefined;
     if (this.index !== undefined && maxSeries < NO_LIMIT) {
-      this.#limit = new SeriesLimit(this, maxSeries, onFirstOverflow);
+      this.limit = new SeriesLimit(this, maxSeries, onFirstOverflow);
       this.fullAt = maxSeries;
     }
   }
@@ -126,7 +126,7 @@ class SeriesTable {
    * @returns {number} the row, or -1 if a label is not one of the names
    */
   locate(labels) {
-    if (this.liveCount >= this.fullAt && this.#limit !== undefined) return this.#limit.locate(labels);
+    if (this.liveCount >= this.fullAt && this.limit !== undefined) return this.limit.locate(labels);
     return this.start(labels);
   }
 
@@ -309,7 +309,7 @@ class SeriesTable {
   removeRow(row, isExpired = false) {
     this.#beforeReset();
     this.live ??= LiveRows.all(this.rowCount);
-    if (row === this.overflowRow) this.#limit?.setRow(-1);
+    if (row === this.overflowRow) this.limit?.setRow(-1);
     this.live.remove(row);
     this.liveCount--;
     this.generation++;
@@ -326,7 +326,7 @@ class SeriesTable {
     if (this.liveCount === 0) return;
     this.#beforeReset();
     this.live ??= new LiveRows(this.rowCount);
-    this.#limit?.setRow(-1);
+    this.limit?.setRow(-1);
     this.live.clear();
     this.liveCount = 0;
     this.generation++;
@@ -428,22 +428,12 @@ class SeriesTable {
 
   /** The overflow series while it is live and there is a limit, else -1. */
   get overflowRow() {
-    return this.#limit === undefined ? -1 : this.#limit.row;
+    return this.limit === undefined ? -1 : this.limit.row;
   }
 
   /** How many look-ups returned the overflow series because the table was full. */
   get overflowCount() {
-    return this.#limit === undefined ? 0 : this.#limit.counter[0];
-  }
-
-  /** The memory of that number; undefined if there is no limit. */
-  get overflowCounter() {
-    return this.#limit?.counter;
-  }
-
-  /** Replaces that memory by other memory with the same number. */
-  set overflowCounter(counter) {
-    if (this.#limit !== undefined && counter !== undefined) this.#limit.counter = counter;
+    return this.limit === undefined ? 0 : this.limit.counter[0];
   }
 
   /**
@@ -490,7 +480,7 @@ class SeriesTable {
    */
   append(row) {
     if (this.live !== undefined) this.live.append(row);
-    if (this.#limit !== undefined) this.#limit.rowStarted(row);
+    if (this.limit !== undefined) this.limit.rowStarted(row);
     this.liveCount++;
     if (this.listeners !== NO_LISTENERS) for (const listener of this.listeners) listener.rowStarted(row);
     if (this.followers !== NO_FOLLOWERS) for (const follower of this.followers) follower.rowStarted?.(row);
@@ -509,7 +499,7 @@ class SeriesTable {
       // Its row has no labels.
       this.forms.numberOf({});
     }
-    if (this.overflowRow !== -1) this.#limit?.setRow(compaction.newRowOf(this.overflowRow));
+    if (this.overflowRow !== -1) this.limit?.setRow(compaction.newRowOf(this.overflowRow));
     this.index = index;
     this.forms.names = index.names;
     this.forms.positions = index.positions;

@@ -66,9 +66,9 @@ class TablePublisher {
       this.#log.append(RECORD.CLEAR, [this.number]);
       for (const row of table.live) this.#publishRow(row);
     }
-    if (table.overflowCounter !== undefined) {
-      table.overflowCounter = this.#shared(table.overflowCounter);
-      this.#publishMemory(RECORD.OVERFLOW, table.overflowCounter);
+    if (table.limit !== undefined) {
+      table.limit.counter = this.#shared(table.limit.counter);
+      this.#publishMemory(RECORD.OVERFLOW, table.limit.counter);
     }
     table.followers = [...table.followers, this];
     if (digestOf !== undefined) this.#shareDigests();
