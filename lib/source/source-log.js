@@ -313,24 +313,27 @@ function writeRows(writer, metric, end) {
     for (const value of [ROWS, number, fromRow, end - fromRow]) writer.uint32(value);
     metric.rows = end;
   } else {
-    const known = index.dictionaries.map(({ values }) => values);
-    metric.values = known.map(({ length }, label) => Math.min(length, before[label] + MOST_PER_RECORD));
+    const known = index.dictionaries.map(dictionary => dictionary.values);
+    const values = known.map(({ length }, label) => Math.min(length, before[label] + MOST_PER_RECORD));
     const tuples = new Int32Array((end - fromRow) * (labelNames.length + 1));
+    let row = fromRow;
     let at = 0;
-    for (let hasValues = true; metric.rows < end; metric.rows++) {
-      tuples[at++] = table.formOf(metric.rows);
-      for (let label = 0; label < index.width; label++) {
-        const id = index.idAt(metric.rows, label);
-        if (id >= metric.values[label]) hasValues = false;
+    for (let hasValues = true; row < end; row++) {
+      tuples[at++] = table.formOf(row);
+      for (let label = 0; label < values.length; label++) {
+        const id = index.idAt(row, label);
+        if (id >= values[label]) hasValues = false;
         tuples[at++] = id;
       }
       if (!hasValues) break;
     }
-    const rows = metric.rows - fromRow;
+    metric.rows = row;
+    metric.values = values;
+    const rows = row - fromRow;
     for (const value of [ROWS, number, fromRow, rows]) writer.uint32(value);
-    known.forEach((values, label) => {
+    known.forEach((texts, label) => {
       writer.uint32(before[label]);
-      writer.strings(values.slice(before[label], metric.values[label]));
+      writer.strings(texts.slice(before[label], values[label]));
     });
     writer.list(table.forms.list, ({ positions }) => writer.list(positions, each => writer.uint32(each)));
     writer.align(4);
