@@ -157,12 +157,16 @@ class ByteWriter {
    * @returns {Uint8Array[]} the bytes from there on
    */
   chunksFrom(position) {
-    let end = this.start;
-    return this.chunks().flatMap(chunk => {
-      end += chunk.length;
-      if (end <= position) return [];
-      return chunk.subarray(Math.max(chunk.length - (end - position), 0));
-    });
+    /** @type {Uint8Array[]} */
+    const found = [];
+    let start = this.length;
+    // From the end, because a log may have many chunks before it.
+    for (const chunk of this.chunks().reverse()) {
+      if (start <= position) break;
+      start -= chunk.length;
+      found.push(chunk.subarray(Math.max(position - start, 0)));
+    }
+    return found.reverse();
   }
 
   /**

@@ -24,7 +24,7 @@ const {
 } = require('./source-format');
 
 /** Maximum number of rows in one record, and of new values of each label. Writing it takes 0.1 ms. */
-const MOST_PER_RECORD = 512;
+const MOST_PER_RECORD = 1024;
 
 // A log with more than this is rewritten when it has become three times as long, because metrics that are
 // gone, and the old label sets of compacted tables, stay in it.
@@ -316,20 +316,9 @@ function writeRows(writer, metric, end) {
     const known = index.dictionaries.map(dictionary => dictionary.values);
     const values = known.map(({ length }, label) => Math.min(length, before[label] + MOST_PER_RECORD));
     const tuples = new Int32Array((end - fromRow) * (labelNames.length + 1));
-    let row = fromRow;
-    let at = 0;
-    for (let hasValues = true; row < end; row++) {
-      tuples[at++] = table.formOf(row);
-      for (let label = 0; label < values.length; label++) {
-        const id = index.idAt(row, label);
-        if (id >= values[label]) hasValues = false;
-        tuples[at++] = id;
-      }
-      if (!hasValues) break;
-    }
-    metric.rows = row;
+    const rows = copyTuples(table, index, fromRow, tuples, values);
+    metric.rows = fromRow + rows;
     metric.values = values;
-    const rows = row - fromRow;
     for (const value of [ROWS, number, fromRow, rows]) writer.uint32(value);
     known.forEach((texts, label) => {
       writer.uint32(before[label]);
@@ -340,6 +329,31 @@ function writeRows(writer, metric, end) {
     writer.append(tuples.subarray(0, rows * (labelNames.length + 1)));
   }
   writeStarts(writer, table, fromRow, metric.rows);
+}
+
+/**
+ * Copies label sets: of each row the number of its form, then an id for each label name. A function of its
+ * own, because V8 optimizes a small one earlier.
+ *
+ * @param {MetricView['table']} table
+ * @param {NonNullable<MetricView['table']['index']>} index the table's
+ * @param {number} fromRow
+ * @param {Int32Array} tuples receives as many rows as fit
+ * @param {readonly number[]} values how many values each label name has
+ * @returns {number} how many of these rows have no other values
+ */
+function copyTuples(table, index, fromRow, tuples, values) {
+  const { width } = index;
+  let rows = 0;
+  for (let at = 0; at < tuples.length; rows++) {
+    tuples[at++] = table.formOf(fromRow + rows);
+    for (let label = 0; label < width; label++) {
+      const id = index.idAt(fromRow + rows, label);
+      if (id >= values[label]) return rows;
+      tuples[at++] = id;
+    }
+  }
+  return rows;
 }
 
 /**
