@@ -1,8 +1,8 @@
 'use strict';
 
 // The meaning of the numbers in a metric's rows: how many there are, how those of several sources are
-// combined, and which samples a page shows. Numbers in the same column are added up. There is one object for each kind of layout, and no other code
-// depends on the kind. CONTRIBUTING.md says how to add one.
+// combined, and which samples a page shows. Numbers in the same column are added up. There is one object for
+// each kind of layout, and no other code depends on the kind. CONTRIBUTING.md says how to add one.
 
 /**
  * The layout of one metric. Plain data, because it is passed between threads and copies of this package.

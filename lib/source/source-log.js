@@ -297,9 +297,9 @@ function writeDefinition(writer, { number, labelNames, view }) {
 }
 
 /**
- * Writes a record of the next rows, with the label values that follow those in the log, and the forms of label
- * sets as they are now. After a compaction, a row may have a value that is far behind these: then it is left
- * to a later record.
+ * Writes a record of the next rows, with the label values that follow those in the log, and the forms of
+ * label sets as they are now. After a compaction, a row may have a value that is far behind these: then it is
+ * left to a later record.
  *
  * @param {ByteWriter} writer
  * @param {LogMetric} metric

@@ -84,30 +84,30 @@ class Source {
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
-   * @param {object} options
+   * @param {object} [options]
    * @param {(ahead: BlocksAhead) => void} [options.onProgress] called when the log has grown or a block is
    *   ready
-   * @param {(ahead: BlocksAhead, hooksBegan: number) => T} options.capture `hooksBegan`: when the
+   * @param {(ahead: BlocksAhead, hooksBegan: number) => T} [options.capture] `hooksBegan`: when the
    *   asynchronous hooks were called, by performance.now(), because their values may be that old; Infinity if
    *   there were none
-   * @returns {Promise<T>} what `capture` returns; only its errors reject the promise
+   * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { onProgress = () => {}, capture }) {
+  async prepare(timeout, { onProgress, capture } = {}) {
     warnOfOtherClients(this.registries());
-    const ahead = new BlocksAhead();
-    const progressed = () => onProgress(ahead);
+    const ahead = capture && new BlocksAhead();
     this.#ended.close();
-    await this.#inSlices(this.#preparation(this.#views(), ahead, progressed));
+    await this.#inSlices(this.#preparation(this.#views(), ahead, onProgress));
     // Otherwise the capture would run in the same turn as the last slice, and block the loop for longer.
     await turn();
     const hooksBegan = performance.now();
     const ended = timeout === undefined ? undefined : this.#runHooks(timeout);
-    if (ended === undefined) return capture(ahead, Infinity);
+    if (ended === undefined) return ahead && capture?.(ahead, Infinity);
     await ended;
     const current = this.#views();
     await this.#inSlices(this.#encodeChanged(current.filter(hasExtras), false));
+    if (ahead === undefined || capture === undefined) return undefined;
     // Extends the log by what the hooks have added.
-    await this.#inSlices(this.#extendLog(current, progressed));
+    await this.#inSlices(this.#extendLog(current, () => onProgress?.(ahead)));
     return capture(ahead, hooksBegan);
   }
 
@@ -134,8 +134,8 @@ class Source {
 
   /**
    * @param {MetricView[]} views of all metrics
-   * @param {BlocksAhead} ahead
-   * @param {() => void} onProgress
+   * @param {BlocksAhead | undefined} ahead
+   * @param {((ahead: BlocksAhead) => void) | undefined} onProgress
    * @returns {Generator<void>} yields where a slice may end
    */
   *#preparation(views, ahead, onProgress) {
@@ -143,13 +143,14 @@ class Source {
     yield* compactionSteps(views);
     const withExtras = views.filter(hasExtras);
     yield* this.#encodeChanged(withExtras, true);
+    if (ahead === undefined) return;
     // Offsets must follow the order of the entries.
     const blocks = withExtras.flatMap(view =>
       this.#encodersOf(view).flatMap(encoder => encoder.aheadOf?.(view) ?? []),
     );
-    for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress();
+    for (const steps = ahead.add(blocks); !steps.next().done; yield) onProgress?.(ahead);
     if (this.log.isMostlyGone) this.log.restart();
-    yield* this.#extendLog(views, onProgress);
+    yield* this.#extendLog(views, () => onProgress?.(ahead));
     // Encodes what was observed meanwhile; otherwise the capture would have to.
     for (const view of withExtras)
       if (view.buckets !== undefined) yield* this.#buckets.encodeChanged(view, false);

@@ -63,7 +63,7 @@ async function richWorker() {
   };
   use(1);
   use(2);
-  await worker.source.prepare(1000, { capture() {} });
+  await worker.source.prepare(1000);
   return { ...worker, use };
 }
 

@@ -42,7 +42,7 @@ const AT = {
 
 /** Checks that a store shows, after one snapshot, what the worker itself shows. */
 async function assertRoundTrip(worker, { afterwards = () => {} } = {}) {
-  await worker.source.prepare(1000, { capture() {} });
+  await worker.source.prepare(1000);
   const store = new ClusterStore();
   scrape(worker, store, WORKER);
   const text = textOf(store);
@@ -220,7 +220,7 @@ test('snapshot: a custom metric object that JSON cannot represent is left out an
   const circular = { name: 'x', help: 'x', type: 'gauge', values: [{ value: 1, labels: {} }] };
   circular.self = circular;
   worker.registry.registerMetric({ name: 'x', get: () => circular });
-  await worker.source.prepare(1000, { capture() {} });
+  await worker.source.prepare(1000);
   const store = new ClusterStore();
   scrape(worker, store, WORKER);
   assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('c'), 5]]);
@@ -238,7 +238,7 @@ test('snapshot: exemplars have their labels, values and timestamps', async () =>
       histogram.observe({ labels: { a }, value, exemplarLabels: { trace: `${a}${value}`, é: '' } });
   }
   counter.remove('y');
-  await worker.source.prepare(1000, { capture() {} });
+  await worker.source.prepare(1000);
   const store = new ClusterStore();
   scrape(worker, store, WORKER);
   const expected = await worker.registry.metrics();
@@ -259,7 +259,7 @@ test('snapshot: exemplars belong to the same series after a capture compacts the
     counter.inc({ labels: { a }, exemplarLabels: a % 500 === 499 ? { t: `${a}` } : undefined });
   const store = new ClusterStore();
   const check = async () => {
-    await worker.source.prepare(1000, { capture() {} });
+    await worker.source.prepare(1000);
     scrape(worker, store, WORKER);
     assert.strictEqual(textOf(store, { openMetrics: true }), await worker.registry.metrics());
   };
@@ -331,7 +331,7 @@ async function richWorker() {
   const json = { name: 'j', help: 'j', type: 'gauge', values: [{ value: Infinity, labels: { k: 'v' } }] };
   registry.registerMetric({ name: 'j', get: () => json });
   registry.registerMetric({ name: 'broken', get: () => Promise.reject(new Error('no')) });
-  await worker.source.prepare(1000, { capture() {} });
+  await worker.source.prepare(1000);
   return { ...worker, counter, histogram, summary, gauge };
 }
 

@@ -203,7 +203,7 @@ for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.
     const metric = { name: 'odd', get };
     registry.registerMetric(metric);
     metric.name = name;
-    await source.prepare(1000, { capture() {} });
+    await source.prepare(1000);
     counter.inc({ a: 'new', b: 'new' });
     const store = new ClusterStore();
     store.apply(WORKER, bytesOf(source.captureWithLog(WORKER, undefined)));
@@ -362,8 +362,8 @@ test("Source: the first failure of a metric's collect hook is a process warning 
     const collect = () => Promise.reject(error);
     new Gauge({ name, help: 'h', registers: [registry], collect });
   }
-  await source.prepare(1000, { capture() {} });
-  await source.prepare(1000, { capture() {} });
+  await source.prepare(1000);
+  await source.prepare(1000);
   const text = (name, reason) =>
     `The collect hook of the metric ${name} has failed: ${reason}. The page shows its last values. Later failures are counted, without another warning`;
   assert.deepStrictEqual(warnings, [
