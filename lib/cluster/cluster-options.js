@@ -46,27 +46,32 @@ const TIME = { isValid: isTime, what: 'a number of milliseconds', read: millisec
  * }>}
  */
 const OPTIONS = {
+  timeout: TIME,
+  formats: { read: text => text.toLowerCase().split(/\s*,\s*/) },
+  maxIdleSeconds: {},
   directory: { isValid: isText, what: 'a path', read: text => text },
+  retiredMaxAge: TIME,
+  inPlace: {},
+  thread: { isValid: file => typeof file === 'string' || file instanceof URL, what: 'a path or a file: URL' },
+  includePrimary: { read: booleanOf },
   checkpointInterval: {
     isValid: interval => interval === 0 || (isTime(interval) && interval >= 100),
     what: '0 or at least 100 milliseconds',
     read: millisecondsOf,
   },
-  includePrimary: { read: booleanOf },
-  timeout: TIME,
-  formats: { read: text => text.toLowerCase().split(/\s*,\s*/) },
-  retiredMaxAge: TIME,
-  maxIdleSeconds: {},
-  inPlace: {},
   activeSeries: {},
   group: {
     isValid: group => group === false || isText(group),
     what: 'a name or an absolute path, or false',
   },
-  thread: { isValid: file => typeof file === 'string' || file instanceof URL, what: 'a path or a file: URL' },
 };
 
 const NAMES = new Set(Object.keys(OPTIONS));
+
+/** Those that all AggregatorRegistry objects of a process share; `group` is compared by itself. */
+const SHARED_OPTIONS = [...NAMES].filter(
+  name => !['timeout', 'formats', 'maxIdleSeconds', 'group'].includes(name),
+);
 
 /**
  * The options of an AggregatorRegistry, with those of the environment that the program does not set.
@@ -220,6 +225,7 @@ function checkCallOptions(options, caller) {
 }
 
 module.exports = {
+  SHARED_OPTIONS,
   clusterOptions,
   isOptions,
   checkOptions,

@@ -3,19 +3,8 @@
 // Runs in the primary, on its event loop. The ClusterPrimary that all AggregatorRegistry objects of a process
 // share, including those of other copies of this package. It exists as long as one of them is in use.
 
-const { warnIfOptionsDiffer } = require('./cluster-options');
+const { SHARED_OPTIONS, warnIfOptionsDiffer } = require('./cluster-options');
 const { processState, ownProcessState } = require('../registry/process-state');
-
-/** Options that all AggregatorRegistry objects of a process share. */
-const SHARED_OPTIONS = [
-  'directory',
-  'retiredMaxAge',
-  'inPlace',
-  'thread',
-  'includePrimary',
-  'checkpointInterval',
-  'activeSeries',
-];
 
 /** @typedef {import('./primary/cluster-primary').ClusterPrimary} ClusterPrimary */
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */

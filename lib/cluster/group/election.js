@@ -77,11 +77,6 @@ class Election {
     void this.#follow();
   }
 
-  /** The process ends. */
-  leave() {
-    this.#directory.leave(this.id);
-  }
-
   /** @returns {Leader | LeaderLink | undefined} */
   get link() {
     return this.leader ?? this.#link;

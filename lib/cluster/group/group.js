@@ -28,7 +28,7 @@ class Group {
   #isConfigured = false;
   #listenToExit = exitListeners(
     () => this.#responder?.writeLast(),
-    () => this.#election.leave(),
+    () => this.#directory.leave(this.#election.id),
   );
 
   /**
