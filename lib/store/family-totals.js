@@ -13,8 +13,6 @@ const ROWS_PER_STEP = 8192;
 // Shared, because hundreds of families are created at once.
 const NO_ROWS = new Int32Array(0);
 const NO_NUMBERS = new Float64Array(0);
-/** The order of one row. */
-const ONE_ROW = new Int32Array(1);
 
 /** @typedef {import('./cluster-family').Source} Source */
 
@@ -67,7 +65,7 @@ class FamilyTotals {
     this.#errors = withSpace(this.#errors, rowCount * this.#width);
     if (this.#lastScrape.length < rowCount) {
       this.#lastScrape = grown(this.#lastScrape, rowCount);
-      this.#order = rowCount === 1 ? ONE_ROW : grown(this.#order, rowCount);
+      this.#order = grown(this.#order, rowCount);
     }
   }
 

@@ -6,6 +6,7 @@
 // totals are themselves a source, which is merged in each scrape and written as an ordinary snapshot.
 
 const { RetiredTotals, FOLDED } = require('./retired-totals');
+const { definitionOf } = require('./table-source');
 const { stretchesOf } = require('./source-rows');
 const { VIEW } = require('../registry/metric-view');
 const { isLasting, widthOf } = require('../series/layouts');
@@ -149,13 +150,9 @@ class RetiredSource {
    * @param {Record<string, string>} defaults its registry's default labels
    * @returns {RetiredTotals} to which its rows are to be added
    */
-  totalsFor({ name, help, type, aggregator, layout, windowed = false, table }, defaults) {
-    const { maxIdleSeconds } = table;
-    const labelNames = [...new Set([...table.labelNames, ...Object.keys(defaults)])];
-    return this.totalsOf(
-      { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames },
-      labelNames,
-    );
+  totalsFor(view, defaults) {
+    const { labelNames } = view.table;
+    return this.totalsOf(definitionOf(view), [...new Set([...labelNames, ...Object.keys(defaults)])]);
   }
 
   /**

@@ -32,6 +32,16 @@ function labelSetsOf(table) {
   };
 }
 
+/**
+ * @param {MetricView} view of a table
+ * @returns {import('../source/log-decoder').Definition}
+ */
+function definitionOf({ name, help, type, aggregator, layout, windowed = false, maxIdleSeconds, table }) {
+  const labelNames = [...table.labelNames];
+  maxIdleSeconds ??= table.maxIdleSeconds;
+  return { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
+}
+
 class TableSource {
   #view;
   #workerId;
@@ -77,13 +87,10 @@ class TableSource {
 
   /** @param {SeriesTable} table */
   #startEpoch(table) {
-    const { name, help, type, aggregator, layout } = this.#view;
-    const { windowed = false, maxIdleSeconds = table.maxIdleSeconds } = this.#view;
-    const labelNames = [...table.labelNames];
     this.#epoch = table.epoch;
-    this.#definition = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, labelNames };
+    this.#definition = definitionOf(this.#view);
     this.#rows = new RowMap(labelSetsOf(table), this.#defaults);
   }
 }
 
-module.exports = { TableSource };
+module.exports = { TableSource, definitionOf };

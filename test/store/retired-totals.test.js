@@ -107,6 +107,24 @@ test('retired totals: a label set is as old as the last worker that had it, also
   }
 });
 
+test('retired totals: they are unsaved once rows have left, even if as many were added meanwhile', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  ['x', 'y'].forEach((a, i) => {
+    const worker = lastingWorker();
+    worker.use(1, a);
+    scrape(worker, store, i + 1);
+    store.retire(i + 1);
+    if (i > 0) return;
+    store.encodeRetired();
+    store.noteSaved();
+    clock.now += HOUR + 1;
+  });
+  assert.strictEqual(store.isUnsaved, false);
+  assert.ok(textOf(store).includes('a="x"'));
+  assert.strictEqual(store.isUnsaved, true);
+  assert.ok(!textOf(store).includes('a="x"'));
+});
+
 test('retired totals: those that were removed leave no rounding error to the next worker with the label set', () => {
   const store = new ClusterStore();
   for (let id = 1; id <= 4; id++) {
