@@ -35,14 +35,20 @@ class ScrapeRound {
     this.#onProgress();
   }
 
+  /** Whether the time of any caller is not up. A request with less time would spoil the numbers of others. */
+  get hasTime() {
+    return [...this.callers].some(({ isLate }) => !isLate);
+  }
+
   /**
-   * @returns {Promise<ScrapeCaller[]>} those to be answered now: all when no worker is waited for, before
-   *   that those whose time is up; resolves when there are any, or no caller is left
+   * @returns {Promise<ScrapeCaller[]>} those to be answered now: those whose time is up, and after them all
+   *   others when no worker is waited for; resolves when there are any, or no caller is left
    */
   async due() {
     for (;;) {
-      const due = [...this.callers].filter(({ isLate }) => isLate || this.waiting.size === 0);
-      if (due.length > 0 || this.callers.size === 0) return due;
+      const late = [...this.callers].filter(({ isLate }) => isLate);
+      if (late.length > 0) return late;
+      if (this.waiting.size === 0 || this.callers.size === 0) return [...this.callers];
       await new Promise(resolve => (this.#onProgress = () => resolve(undefined)));
     }
   }

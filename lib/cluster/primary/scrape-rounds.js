@@ -120,7 +120,7 @@ class ScrapeRounds {
       round.isAnswered ||= answered;
       const askedAt = round.waiting.get(worker);
       if (askedAt === undefined) continue;
-      if (askedAt > hooksBegan && round.callers.size > 0) this.#askOne(round, worker);
+      if (askedAt > hooksBegan && round.hasTime) this.#askOne(round, worker);
       else round.stopWaiting(worker);
     }
   }
@@ -193,8 +193,8 @@ class ScrapeRounds {
   }
 
   /**
-   * Answers the callers of a round when no worker is waited for any more, and before that those whose time is
-   * up, with the last known numbers of the workers that have not answered.
+   * Answers the callers of a round when no worker is waited for any more, and by themselves those whose time
+   * is up, with the last known numbers of the workers that have not answered.
    *
    * @param {ScrapeRound} round
    * @param {boolean} isLast whether the workers cannot be asked again
@@ -204,18 +204,18 @@ class ScrapeRounds {
    */
   async #answer(round, isLast, isCurrent) {
     for (let callers = await round.due(); callers.length > 0; callers = await round.due()) {
-      const isEarly = round.waiting.size > 0;
+      const isLate = callers[0].isLate;
       // Read before rendering: answers that arrive meanwhile are not on the page.
       const { isAnswered } = round;
-      if (!isEarly) this.#giveUp(round);
+      if (!isLate) this.#giveUp(round);
       try {
-        const rendering = isCurrent() ? this.#render(callers, isEarly || isLast, round.startedAt) : undefined;
+        const rendering = isCurrent() ? this.#render(callers, isLate || isLast, round.startedAt) : undefined;
         const result = await rendering?.catch(error => {
           if (isCurrent()) throw error;
         });
-        const isUsable = result && isCurrent() && (isEarly || isLast || result.again.length === 0);
+        const isUsable = result && isCurrent() && (isLate || isLast || result.again.length === 0);
         // A page with fewer numbers than the last one would look like a reset of all counters.
-        if (isUsable && !(isEarly && result.isIncomplete)) this.#deliver(callers, result, isAnswered);
+        if (isUsable && !(isLate && result.isIncomplete)) this.#deliver(callers, result, isAnswered);
         else {
           if (result) this.#discard(callers);
           if (!isUsable && !isLast) return isCurrent() ? result?.again : undefined;
@@ -243,7 +243,7 @@ class ScrapeRounds {
    */
   *#ask(round, workers) {
     for (const worker of workers) {
-      if (round.callers.size === 0) return;
+      if (!round.hasTime) return;
       this.#askOne(round, worker);
       yield;
     }

@@ -185,6 +185,39 @@ describe('a caller whose time is up', () => {
     assert.deepEqual(discarded, ['empty', 'failed', 'incomplete']);
   });
 
+  it('no worker is asked for callers whose time was up before: a request with so little time would spoil the numbers of others', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let start;
+    const starts = new Promise(resolve => (start = resolve));
+    cluster.ready = () => starts;
+    const timeouts = [];
+    cluster.ask = (worker, timeout) => timeouts.push(timeout) && 60_000;
+    const late = rounds.collect(TEXT, 100);
+    await Promise.resolve();
+    const inTime = rounds.collect(TEXT, 60_000);
+    t.mock.timers.tick(250);
+    start();
+    await finishRender(0);
+    assert.equal((await late).toString(), 'text');
+    rounds.settle(WORKER, true);
+    await finishRender(1);
+    await inTime;
+    assert.equal(timeouts.length, 1);
+    assert.ok(timeouts[0] > 50_000, `asked with ${timeouts} ms`);
+  });
+
+  it('a worker that was asked long before makes no page complete for a caller whose time is up', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    // As for a request that has been outstanding for longer than the caller has time.
+    cluster.ask = () => 0;
+    const page = { again: [], bodies: [bodyOf('text')], isEmpty: false, state: NO_FAILURES };
+    cluster.render = async () => ({ ...page, isIncomplete: true });
+    const late = rounds.collect(TEXT, 100);
+    t.mock.timers.tick(100);
+    await assert.rejects(late, { code: 'PROM_CLIENT_TIMEOUT' });
+    assert.equal(String(await rounds.collect(TEXT, 100)), 'text');
+  });
+
   it("a caller whose time is up gets whatever the application's aggregator throws, as others do", async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { proxy, revoke } = Proxy.revocable({}, {});
