@@ -78,23 +78,14 @@ class RemoteWriteSession {
    * @param {object} push
    * @param {Format} push.format whose names samples have
    * @param {number} push.timestamp milliseconds since the epoch
-   * @param {Totals} push.totals
+   * @param {Totals} [push.totals] undefined if all series end
    * @returns {Generator<void, BuiltPush>}
    */
-  build(families, { format, timestamp, totals }) {
-    return this.#build([...families, ...ownFamilies(totals)], format, timestamp);
-  }
-
-  /**
-   * @param {Family[]} families
-   * @param {Format} format
-   * @param {number} timestamp
-   * @returns {Generator<void, BuiltPush>}
-   */
-  *#build(families, format, timestamp) {
+  *build(families, { format, timestamp, totals }) {
     this.#receiver = new Receiver(this.#settings);
     this.#push = undefined;
-    const { samples, dropped } = yield* this.#series.push(families, format);
+    const own = totals === undefined ? [] : ownFamilies(totals);
+    const { samples, dropped } = yield* this.#series.push([...families, ...own], format);
     const requests = yield* requestSteps(samples, this.#protocol ?? '2.0', timestamp);
     this.#push = { samples, timestamp, requests };
     return { samples: samples.length, dropped };
@@ -108,7 +99,7 @@ class RemoteWriteSession {
    * @returns {Promise<Outcome>}
    */
   async deliver(isSuperseded, end) {
-    if (end !== undefined) await runInSlices(this.#build([], TEXT, end));
+    if (end !== undefined) await runInSlices(this.build([], { format: TEXT, timestamp: end }));
     const start = performance.now();
     const push = this.#push;
     this.#push = undefined;

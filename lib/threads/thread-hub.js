@@ -187,24 +187,18 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record
-   * @returns {boolean} whether the end of the thread is reported by an event or shown by the system
-   */
-  #isEndSeen({ task, threadId }) {
-    return this.#followed.has(threadId) || (task !== undefined && ownTask() !== undefined);
-  }
-
-  /**
-   * @param {ThreadRecord} record
-   * @returns {boolean} whether the thread has ended. No event reports this for threads that were created
-   *   before this hub or by another thread, or if the program has removed the 'exit' listener
+   * @returns {boolean | undefined} whether the thread has ended. No event reports this for threads that were
+   *   created before this hub or by another thread, or if the program has removed the 'exit' listener.
+   *   undefined if the system does not show it either
    */
   #hasEnded({ task, threadId }) {
     const followed = this.#followed.get(threadId);
     // A Worker that has ended has no id any more.
     if (followed !== undefined) return followed.deref()?.threadId !== threadId;
-    if (task === undefined) return false;
+    if (task === undefined) return undefined;
+    if (isRunning(task)) return false;
     // Inconclusive if the system does not show even this thread.
-    return !isRunning(task) && ownTask() !== undefined;
+    return ownTask() === undefined ? undefined : true;
   }
 
   /** @param {any} message in the inbox, to which any code of the process can post */
@@ -261,7 +255,7 @@ class ThreadHub {
     // The thread does not answer requests any more.
     if (left === true || ended === true) hooks.end();
     // If its end will be seen, it is retired then, because its 'exit' listeners may still count.
-    if (ended === true && !this.#isEndSeen(record)) this.#end(record);
+    if (ended === true && this.#hasEnded(record) === undefined) this.#end(record);
   }
 
   /** @param {ThreadRecord} former of a thread that is shown with another record now */
