@@ -134,4 +134,4 @@ function isCount(value) {
   return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
 }
 
-module.exports = { MOST_FILLED, nativeJson, spansOf, bucketsIn };
+module.exports = { MOST_FILLED, nativeJson, bucketsIn };

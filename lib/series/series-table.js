@@ -38,8 +38,8 @@ NO_FORMS.numberOf({});
  * calls.
  *
  * @typedef {object} TableFollower
- * @property {boolean} keepsRows whether a label set that comes back after its removal gets a new row, because
- *   other threads may not have read the numbers of the old one yet
+ * @property {boolean} [keepsRows] whether a label set that comes back after its removal gets a new row,
+ *   because other threads may not have read the numbers of the old one yet
  * @property {(row: number) => void} [rowStarted] called last for each row that starts (again) from zero
  * @property {(row: number) => void} [rowReset] called after a row was set to zero, and loses its exemplars
  * @property {(row: number, isExpired: boolean) => void} rowRemoved called after a row was removed by the

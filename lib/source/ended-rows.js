@@ -147,8 +147,6 @@ class Batch {
 
 /** @implements {TableFollower} */
 class TableEndings {
-  /** Rows are copied when they end. */
-  keepsRows = false;
   /** @type {Batch[]} that no capture has offered */
   open = [];
   /** @type {Batch[]} */
@@ -204,9 +202,7 @@ class EndedRows {
   #followed = new Map();
   /** @type {Set<TableEndings>} tables with batches */
   #active = new Set();
-  /** Whether the reader has ever sent a request. Before that, these rows were on no page. */
-  #isAsked = false;
-  /** When it last sent one. */
+  /** When the reader last sent a request. Before the first one, these rows were on no page. */
   #askedAt = -Infinity;
   #lookedAt = -Infinity;
   /** @type {Map<string, number>} by name of the metric: rows that were dropped unread since that request */
@@ -291,14 +287,13 @@ class EndedRows {
    *   request
    */
   asked(saved) {
+    const unread = this.#askedAt === -Infinity ? [] : this.#unread;
+    this.#unread = new Map();
     this.#askedAt = idleClock.now();
     if (typeof saved === 'number' && saved <= this.#last) {
       const isLater = (/** @type {Batch} */ { view }) => Number(view.ended?.batch) > saved;
       for (const endings of this.#active) this.#setClosed(endings, endings.closed.filter(isLater));
     }
-    const unread = this.#isAsked ? this.#unread : [];
-    this.#unread = new Map();
-    this.#isAsked = true;
     return unread;
   }
 

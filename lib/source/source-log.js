@@ -43,7 +43,6 @@ const MAX_GROWTH = 3;
  * @typedef {object} LogMetric
  * @property {number} number
  * @property {MetricView} view as of the last extend()
- * @property {readonly string[]} labelNames
  * @property {number} tableEpoch
  * @property {number} rows in the log
  * @property {number[]} values by label: how many of its values are in the log
@@ -208,17 +207,15 @@ class SourceLog {
    */
   #define(view) {
     const { table } = view;
-    const { labelNames, epoch: tableEpoch } = table;
     const number = this.#numbers++;
-    const values = labelNames.map(() => 1);
+    const values = table.labelNames.map(() => 1);
     // Lists the properties: with `...`, each object gets its own hidden class, and a capture of a thousand
     // metrics takes three times as long.
     /** @type {LogMetric} */
     const metric = {
       number,
       view,
-      labelNames,
-      tableEpoch,
+      tableEpoch: table.epoch,
       rows: 0,
       values,
       starts: UNKNOWN,
@@ -284,7 +281,7 @@ class SourceLog {
  * @param {ByteWriter} writer
  * @param {LogMetric} metric
  */
-function writeDefinition(writer, { number, labelNames, view }) {
+function writeDefinition(writer, { number, view }) {
   const { name, help, type, aggregator, layout } = view;
   writer.uint32(DEFINE);
   writer.uint32(number);
@@ -293,7 +290,7 @@ function writeDefinition(writer, { number, labelNames, view }) {
   writer.list([...layout.marks], mark => writer.float64(Number(mark)));
   writer.uint32(view.windowed ? 1 : 0);
   writer.float64(view.maxIdleSeconds ?? view.table.maxIdleSeconds);
-  writer.list(labelNames, labelName => writer.string(labelName));
+  writer.list(view.table.labelNames, labelName => writer.string(labelName));
 }
 
 /**
@@ -306,7 +303,7 @@ function writeDefinition(writer, { number, labelNames, view }) {
  * @param {number} end of the rows
  */
 function writeRows(writer, metric, end) {
-  const { number, view, rows: fromRow, labelNames, values: before } = metric;
+  const { number, view, rows: fromRow, values: before } = metric;
   const { table } = view;
   const { index } = table;
   if (index === undefined) {
@@ -315,7 +312,7 @@ function writeRows(writer, metric, end) {
   } else {
     const known = index.dictionaries.map(dictionary => dictionary.values);
     const values = known.map(({ length }, label) => Math.min(length, before[label] + MOST_PER_RECORD));
-    const tuples = new Int32Array((end - fromRow) * (labelNames.length + 1));
+    const tuples = new Int32Array((end - fromRow) * (index.width + 1));
     const rows = copyTuples(table, index, fromRow, tuples, values);
     metric.rows = fromRow + rows;
     metric.values = values;
@@ -326,7 +323,7 @@ function writeRows(writer, metric, end) {
     });
     writer.list(table.forms.list, ({ positions }) => writer.list(positions, each => writer.uint32(each)));
     writer.align(4);
-    writer.append(tuples.subarray(0, rows * (labelNames.length + 1)));
+    writer.append(tuples.subarray(0, rows * (index.width + 1)));
   }
   writeStarts(writer, table, fromRow, metric.rows);
 }
