@@ -30,8 +30,8 @@ const { debug } = require('../options/debug-log');
  * @typedef {object} RenderResult
  * @property {[number, import('../source/source-log').LogPosition | undefined][]} positions what the
  *   aggregator has of each worker's log
- * @property {[number, number][]} ended by worker: the last batch of its ended rows that is part of the saved
- *   totals. The worker need not offer this batch and earlier ones any more
+ * @property {[number, number][]} ended by worker: the last batch of its ended rows, if the saved totals have
+ *   all that were taken over. The worker need not offer this batch and earlier ones any more
  * @property {[number, import('./worker-answers').Failure][]} failures of last answers, by worker
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
