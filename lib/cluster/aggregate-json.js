@@ -10,20 +10,24 @@ const { invalidOption } = require('../options/coded-error');
 /**
  * Aggregates metrics given as JSON, one list per process.
  *
- * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
+ * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them. A Map or a Set of lists will do, as
+ *   with prom-client
  * @param {string} [contentType] of the returned registry, default Prometheus text
  * @returns {Registry} its metrics are plain objects with a get()
+ * @throws {TypeError} if there is no list
  * @throws {Error} if a metric names an unknown aggregator, or the content type is unknown
  */
 function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
   /** @type {Map<string, any[]>} */
   const byName = new Map();
-  if (!Array.isArray(lists)) throw invalidOption('aggregate() expected a list of lists of metrics');
-  for (const metric of lists.flat()) {
+  const add = (/** @type {any} */ metric) => {
     const same = byName.get(metric.name);
     if (same === undefined) byName.set(metric.name, [metric]);
     else same.push(metric);
-  }
+  };
+  if (typeof lists?.forEach !== 'function')
+    throw invalidOption('aggregate() expected a list of lists of metrics');
+  lists.forEach(list => list.forEach(add));
   const registry = new Registry();
   registry.setContentType(contentType);
   for (const metrics of byName.values()) {

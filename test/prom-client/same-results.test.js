@@ -270,3 +270,22 @@ describe('a label that is undefined', () => {
       return gauge.get();
     }));
 });
+
+describe('aggregate() of lists that are not in an array', () => {
+  const listOf = value => [
+    { name: 'm', help: 'h', type: 'gauge', values: [{ value, labels: {} }], aggregator: 'sum' },
+  ];
+  const [one, two] = [listOf(1), listOf(2)];
+  for (const lists of [
+    new Map([
+      ['1', one],
+      ['2', two],
+    ]),
+    new Set([one, two]),
+    [new Set(one), new Map([['m', two[0]]])],
+  ])
+    it(inspect(lists, { depth: 0 }), async () => {
+      const page = await resultOfBoth(client => client.AggregatorRegistry.aggregate(lists).metrics());
+      assert.match(page, /^m 3$/m);
+    });
+});
