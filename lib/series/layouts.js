@@ -1,8 +1,8 @@
 'use strict';
 
 // The meaning of the numbers in a metric's rows: how many there are, how those of several sources are
-// combined, and which samples a page shows. Numbers in the same column are added up. There is one object for
-// each kind of layout, and no other code depends on the kind. CONTRIBUTING.md says how to add one.
+// combined, and which samples a page shows. There is one object for each kind of layout, and no other code
+// depends on the kind. CONTRIBUTING.md says how to add one.
 
 /**
  * The layout of one metric. Plain data, because it is passed between threads and copies of this package.
@@ -10,6 +10,13 @@
  * quantiles of a summary.
  *
  * @typedef {{kind: string, marks: readonly number[]}} Layout
+ */
+
+/**
+ * How several numbers are combined. Numbers in the same column are added up, unless the column has another
+ * rule. The aggregators of metrics are rules, too.
+ *
+ * @typedef {'sum' | 'min' | 'max' | 'first' | 'average'} Rule
  */
 
 /**
@@ -23,8 +30,8 @@
  * @typedef {object} Kind
  * @property {string} name the type of the metrics, if that type has its own kind
  * @property {string} [marker] the label that distinguishes the samples of a row
- * @property {boolean} [hasMarkColumns] whether each mark has a column
- * @property {number} columns how many columns there are besides those of the marks, which come first
+ * @property {boolean} [hasMarkColumns] whether each mark has a column, which is added up
+ * @property {readonly Rule[]} rules of the columns after those of the marks, one rule for each column
  * @property {boolean} [isCumulative] whether the columns of marks, and the next one, are shown as cumulative
  *   counts
  * @property {boolean} [isComputed] whether the values of samples are not in columns, and take long to
@@ -44,7 +51,7 @@ const SUM_AND_COUNT = [{ suffix: '_sum' }, { suffix: '_count' }];
 /** @type {Kind} one number */
 const VALUE = {
   name: 'value',
-  columns: 1,
+  rules: ['sum'],
   hasOwnNames: true,
   // Counters are: see isLasting().
   isLasting: false,
@@ -67,7 +74,7 @@ const HISTOGRAM = {
   name: 'histogram',
   marker: 'le',
   hasMarkColumns: true,
-  columns: 2,
+  rules: ['sum', 'sum'],
   isCumulative: true,
   startsWithDefaults: true,
   isLasting: true,
@@ -93,7 +100,7 @@ const HISTOGRAM = {
 const SUMMARY = {
   name: 'summary',
   marker: 'quantile',
-  columns: 2,
+  rules: ['sum', 'sum'],
   isComputed: true,
   isLasting: true,
   samples: quantiles => [...Array.from(quantiles, mark => ({ suffix: '', mark })), ...SUM_AND_COUNT],
@@ -149,8 +156,8 @@ function layoutFrom(kind, marks) {
  * @returns {number} numbers per row
  */
 function widthOf({ kind, marks }) {
-  const { hasMarkColumns, columns } = kindOf({ kind });
-  return (hasMarkColumns ? marks.length : 0) + columns;
+  const { hasMarkColumns, rules } = kindOf({ kind });
+  return (hasMarkColumns ? marks.length : 0) + rules.length;
 }
 
 /**
@@ -162,6 +169,16 @@ function samplesOf({ kind, marks }) {
 }
 
 /**
+ * @param {Layout} layout
+ * @returns {Rule[] | undefined} by column; undefined if all are added up
+ */
+function rulesOf(layout) {
+  const { rules } = kindOf(layout);
+  if (rules.every(rule => rule === 'sum')) return undefined;
+  return [...new Array(widthOf(layout) - rules.length).fill('sum'), ...rules];
+}
+
+/**
  * Maps each column to a layout with more marks. Counts are not cumulative, so a bound that a worker lacks
  * gets no count from it; its cumulative count is that of the worker's next lower bound.
  *
@@ -170,11 +187,10 @@ function samplesOf({ kind, marks }) {
  * @returns {number[]}
  */
 function columnMap({ kind, marks }, to) {
-  const { hasMarkColumns, columns } = kindOf({ kind });
-  const others = Array.from({ length: columns }, (_, i) => i);
-  if (!hasMarkColumns) return others;
-  const ofMarks = isSame(marks, to) ? marks.keys() : marks.map(mark => columnOf(mark, to));
-  return [...ofMarks, ...others.map(column => to.length + column)];
+  const { hasMarkColumns, rules } = kindOf({ kind });
+  if (!hasMarkColumns) return [...rules.keys()];
+  const columns = isSame(marks, to) ? marks.keys() : marks.map(mark => columnOf(mark, to));
+  return [...columns, ...Array.from(rules, (_, i) => to.length + i)];
 }
 
 /**
@@ -223,7 +239,7 @@ function isSame(left, right) {
 }
 
 /**
- * The rules by which aggregators combine values, with the value that each starts from.
+ * The rules, with the value that each starts from.
  *
  * @type {Record<string, number | undefined>}
  */
@@ -279,6 +295,7 @@ module.exports = {
   layoutFrom,
   widthOf,
   samplesOf,
+  rulesOf,
   columnMap,
   unionOf,
   isSame,

@@ -6,7 +6,7 @@
 const { stretchesOf } = require('./source-rows');
 const { grown, withSpace } = require('../series/row-array');
 const { addTo, rounded } = require('../series/exact-sum');
-const { VALUE_LAYOUT, kindOf, widthOf, columnMap, isSame, combined } = require('../series/layouts');
+const { VALUE_LAYOUT, kindOf, widthOf, rulesOf, columnMap, isSame, combined } = require('../series/layouts');
 
 const ROWS_PER_STEP = 8192;
 
@@ -31,6 +31,8 @@ class FamilyTotals {
   #width = 1;
   /** Name of a built-in aggregator. */
   #rule = 'sum';
+  /** @type {string[] | undefined} by column; undefined if all are added up */
+  #rules = undefined;
   /** How many columns are cumulated on a page. */
   #cumulated = 0;
 
@@ -60,6 +62,7 @@ class FamilyTotals {
     this.#layout = layout;
     this.#width = widthOf(layout);
     this.#rule = rule;
+    this.#rules = rule === 'sum' ? rulesOf(layout) : new Array(this.#width).fill(rule);
     this.#cumulated = kindOf(layout).isCumulative ? layout.marks.length + 1 : 0;
     this.values = withSpace(this.values, rowCount * this.#width);
     this.#errors = withSpace(this.#errors, rowCount * this.#width);
@@ -133,7 +136,7 @@ class FamilyTotals {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
-    const isSum = this.#rule === 'sum';
+    const rules = this.#rules;
     const start = row * width;
     if (this.#include(row)) {
       for (let column = 0; column < width; column++) {
@@ -146,8 +149,8 @@ class FamilyTotals {
     }
     for (let c = 0; c < ownWidth; c++) {
       const at = columnOf === undefined ? start + c : start + columnOf[c];
-      if (isSum) addTo(totals, errors, at, columns[own + c]);
-      else this.#combine(at, columns[own + c]);
+      if (rules === undefined) addTo(totals, errors, at, columns[own + c]);
+      else this.#combine(rules[at - start], at, columns[own + c]);
     }
   }
 
@@ -167,12 +170,14 @@ class FamilyTotals {
   }
 
   /**
+   * @param {string} rule
    * @param {number} at
    * @param {number} value
    */
-  #combine(at, value) {
-    this.values[at] = combined(this.#rule, this.values[at], value);
-    if (this.#rule === 'average') this.#errors[at]++;
+  #combine(rule, at, value) {
+    if (rule === 'sum') addTo(this.values, this.#errors, at, value);
+    else this.values[at] = combined(rule, this.values[at], value);
+    if (rule === 'average') this.#errors[at]++;
   }
 
   /**

@@ -4,7 +4,7 @@
 // rounding errors. A merge adds up both like any sources, so no sum falls by one ulp when a source ends.
 
 const { TableSource } = require('./table-source');
-const { kindOf, widthOf } = require('../series/layouts');
+const { kindOf, widthOf, rulesOf, combined } = require('../series/layouts');
 const { mergeDigests } = require('../metric/centroids');
 const { roundingError } = require('../series/exact-sum');
 const { ONE_PAGE } = require('../series/number-pages');
@@ -83,6 +83,7 @@ class RetiredTotals {
   #extras = [];
   /** @type {Float64Array | undefined} by row and column; undefined as long as there are none */
   #errors = undefined;
+  #rules;
   #onRemoved;
   #source;
 
@@ -94,6 +95,7 @@ class RetiredTotals {
   constructor(definition, labelNames, onRemoved) {
     const { layout, windowed } = definition;
     this.definition = { ...definition, aggregator: 'sum', labelNames: [...labelNames] };
+    this.#rules = rulesOf(layout);
     this.#onRemoved = onRemoved;
     this.table = new TotalsTable(labelNames, widthOf(layout));
     this.table.starts = UNKNOWN;
@@ -217,13 +219,15 @@ class RetiredTotals {
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     for (let column = 0; column < width; column++) {
+      const rule = this.#rules?.[column] ?? 'sum';
       const before = page[offset + column];
       const added = columns[at + column];
-      const total = before + added;
+      const total = combined(isNew ? 'sum' : rule, before, added);
       page[offset + column] = total;
       const error = roundingError(before, added, total);
+      if (rule !== 'sum') this.#errorsTo(row + 1)[row * width + column] = total;
       // It is NaN if the total is infinite.
-      if (error !== 0 && Number.isFinite(error)) this.#errorsTo(row + 1)[row * width + column] += error;
+      else if (error !== 0 && Number.isFinite(error)) this.#errorsTo(row + 1)[row * width + column] += error;
     }
     if (centroids.length > 0 && !this.definition.windowed) this.#addDigest(row, centroids);
     if (buckets !== undefined) {
@@ -261,7 +265,8 @@ class RetiredTotals {
   }
 
   /**
-   * The rounding errors, laid out like the numbers of the table. A merge adds both up.
+   * The rounding errors, laid out like the numbers of the table. A merge combines both by the rule of each
+   * column, so columns that are not added up have the same values in both.
    *
    * @param {number} rowCount
    * @returns {Float64Array} with space for so many rows

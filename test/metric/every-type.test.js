@@ -27,7 +27,7 @@ const { inboxOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/source/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
-const { MOMENTS } = require('../fixtures/moments');
+const { EXTREMES } = require('../fixtures/extremes');
 const { MovedClock } = require('../fixtures/idle-clock');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
 const { protobufSamples, nativeHistograms } = require('../fixtures/protobuf-page');
@@ -57,7 +57,7 @@ it('every type of metric and every kind of layout is in test/fixtures/metric-typ
       assert.ok(classes.includes(exported), `${file} has a type that index.js does not export`);
     }
   }
-  const layouts = [...METRIC_TYPES, MOMENTS].map(({ make }) => {
+  const layouts = [...METRIC_TYPES, EXTREMES].map(({ make }) => {
     const registers = [new client.Registry()];
     return make({ name: NAME, help: 'h', registers });
   });
@@ -65,7 +65,7 @@ it('every type of metric and every kind of layout is in test/fixtures/metric-typ
   assert.deepEqual(new Set(kinds), new Set(KINDS.map(({ name }) => name)));
 });
 
-for (const type of [...METRIC_TYPES, MOMENTS]) {
+for (const type of [...METRIC_TYPES, EXTREMES]) {
   describe(`a ${type.name}`, () => {
     /** @param {Record<string, number[]>} values by label value */
     function workerWith(values) {

@@ -3,8 +3,20 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const { Counter, Histogram, Summary } = require('../..');
+const { ClusterFamily } = require('../../lib/store/cluster-family');
 const { ClusterStore } = require('../../lib/store/cluster-store');
-const { makeWorker, copyOf, scrape, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const { RetiredSource } = require('../../lib/store/retired-source');
+const { runThrough } = require('../../lib/event-loop/slices');
+const {
+  makeWorker,
+  copyOf,
+  scrape,
+  textOf,
+  renderText,
+  samplesOf,
+  seriesKey,
+} = require('../fixtures/unit-scrape');
+require('../fixtures/extremes');
 
 const START = 1_700_000_000_000;
 const HOUR = 3_600_000;
@@ -137,6 +149,33 @@ test('retired totals: those that were removed leave no rounding error to the nex
   }
   for (const name of ['c', 'h_sum', 's_sum'])
     assert.strictEqual(samplesOf(textOf(store)).get(seriesKey(name, { a: 'x' })), 0.1);
+});
+
+test('retired totals: columns that are not added up are combined by their rule, beside rounding errors', () => {
+  const layout = { kind: 'extremes', marks: [] };
+  const definition = { name: 'e', help: 'h', type: 'extremes', aggregator: 'sum', windowed: false };
+  const retired = new RetiredSource();
+  const totals = retired.totalsOf({ ...definition, layout, labelNames: ['a'], maxIdleSeconds: 0 }, ['a']);
+  for (const columns of [
+    [5, 5, 0.1],
+    [3, 7, 0.2],
+    [2, 9, 0.3],
+  ])
+    totals.add({ a: 'x' }, Float64Array.from(columns), 0, {}, START);
+  assert.strictEqual(totals.views.length, 2);
+  const family = new ClusterFamily(totals.definition, assert.fail);
+  family.begin(1);
+  family.retired = [totals];
+  const retiring = { now: START, maxAge: HOUR, isComplete: true };
+  runThrough(family.merge('sum', retiring));
+  assert.deepStrictEqual(
+    samplesOf(renderText([family.view()])),
+    new Map([
+      [seriesKey('e_least', { a: 'x' }), 2],
+      [seriesKey('e_greatest', { a: 'x' }), 9],
+      [seriesKey('e_count', { a: 'x' }), 0.6],
+    ]),
+  );
 });
 
 test('retired totals: with retiredMaxAge 0, what a live worker has stays, however long a merge takes', () => {
