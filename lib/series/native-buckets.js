@@ -77,6 +77,11 @@ class NativeBuckets {
     this.maxBuckets = maxBuckets;
   }
 
+  /** @returns {NativeBuckets} with the same options, and without rows */
+  empty() {
+    return new NativeBuckets(this);
+  }
+
   /**
    * Counts a value.
    *
@@ -226,14 +231,10 @@ class NativeBuckets {
 
   /** @returns {import('./series-table').RowMove} */
   startMove() {
-    const target = new NativeBuckets(this);
+    const target = this.empty();
     target.#isShared = this.#isShared;
     return {
-      copy: (old, row) => {
-        target.#start(row);
-        // Replaces the copy of an earlier state, if there is one.
-        target.#rewrite(target.#headOf(row), this.read(old));
-      },
+      copy: (old, row) => target.copyRow(row, this, old),
       finish: () => {
         // Perhaps they were shared since the move began.
         this.#isShared = target.#isShared;
@@ -243,6 +244,46 @@ class NativeBuckets {
         this.#free = target.#free;
       },
     };
+  }
+
+  /**
+   * Copies the words of a row: sweeps and compactions do this for many rows, and reading them would create
+   * objects for the garbage collector.
+   *
+   * @param {number} row
+   * @param {NativeBuckets} from with the same options
+   * @param {number} old its row
+   */
+  copyRow(row, from, old) {
+    // The row may already have a copy of an earlier state.
+    this.clear(row);
+    const words = this.#heads[row >> HEAD_SHIFT];
+    const head = headOf(row);
+    const start = headOf(old);
+    words.set(from.#heads[old >> HEAD_SHIFT].subarray(start, start + HEAD_WORDS), head);
+    const size = chunkSize(words[head + IS_WIDE]);
+    for (const side of [head + POSITIVE, head + NEGATIVE]) {
+      if (words[side + PLACE] === 0) continue;
+      const directory = (words[side + PLACE] = this.#copy(from, words[side + PLACE], words[side + LENGTH]));
+      const page = this.#pages[directory >> PAGE_SHIFT];
+      const offset = directory & PAGE_MASK;
+      for (let i = offset; i < offset + words[side + LENGTH]; i++)
+        if (page[i] !== 0) page[i] = this.#copy(from, page[i], size);
+    }
+  }
+
+  /**
+   * @param {NativeBuckets} from
+   * @param {number} place
+   * @param {number} size
+   * @returns {number} the place of the copy
+   */
+  #copy(from, place, size) {
+    const copy = this.#allocate(size);
+    const offset = place & PAGE_MASK;
+    const words = from.#pages[place >> PAGE_SHIFT].subarray(offset, offset + size);
+    this.#pages[copy >> PAGE_SHIFT].set(words, copy & PAGE_MASK);
+    return copy;
   }
 
   /**

@@ -46,8 +46,6 @@ class Batch {
   #ids;
   /** @type {Digest[]} by row */
   #digests = [];
-  /** @type {import('../series/merged-buckets').Buckets[]} by row */
-  #buckets = [];
   /** How many rows cannot be replaced any more. */
   #settled = 0;
 
@@ -72,10 +70,7 @@ class Batch {
     this.view = { name, help, type, aggregator, layout, windowed, maxIdleSeconds, table: this.table };
     // Totals do not include digests of a sliding window.
     if (digestOf !== undefined && !windowed) this.view.digestOf = row => this.#digests[row];
-    if (buckets !== undefined) {
-      const read = (/** @type {number} */ row) => this.#buckets[row];
-      this.view.buckets = /** @type {any} */ ({ read, changesOf: () => 1 });
-    }
+    if (buckets !== undefined) this.view.buckets = buckets.empty();
   }
 
   /**
@@ -92,7 +87,7 @@ class Batch {
     this.table.pageOf(row).set(numbers, this.table.offsetOf(row));
     if (this.view.digestOf !== undefined)
       this.#digests[row] = keptDigest(/** @type {any} */ (digestOf)(ended));
-    if (buckets !== undefined) this.#buckets[row] = buckets.read(ended);
+    if (buckets !== undefined) this.view.buckets?.copyRow(row, buckets, ended);
     return true;
   }
 

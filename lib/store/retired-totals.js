@@ -107,6 +107,7 @@ class RetiredTotals {
     const buckets = {
       read: (/** @type {number} */ row) => this.#extras[row]?.buckets,
       changesOf: (/** @type {number} */ row) => this.#extras[row]?.version,
+      empty: () => copiedBuckets(),
     };
     /** @type {any} */
     const view = { ...this.definition, table: this.table };
@@ -355,6 +356,18 @@ class RetiredTotals {
       },
     };
   }
+}
+
+/** Buckets of rows that have ended, see ended-rows.js. */
+function copiedBuckets() {
+  /** @type {Buckets[]} */
+  const rows = [];
+  return {
+    read: (/** @type {number} */ row) => rows[row],
+    changesOf: () => 1,
+    copyRow: (/** @type {number} */ row, /** @type {any} */ from, /** @type {number} */ old) =>
+      void (rows[row] = from.read(old)),
+  };
 }
 
 module.exports = { RetiredTotals, FOLDED };
