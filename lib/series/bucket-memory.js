@@ -41,9 +41,11 @@ const NEGATIVE = 8;
 const PLACE = 0;
 const FIRST = 1;
 const LENGTH = 2;
+// The place of the checksum of the words that change only when a head is replaced, see isWhole().
+const CHECK = 11;
 // The lower 32 bits of the zero bucket's count; the next word has the upper ones.
-const ZERO_COUNT = 11;
-const HEAD_WORDS = 13;
+const ZERO_COUNT = 12;
+const HEAD_WORDS = 14;
 
 /** A page has 2 to the power of this heads: about 128 KB. */
 const HEAD_SHIFT = 11;
@@ -81,7 +83,30 @@ function readRow(memory, row) {
     // Unlike a load, no processor moves this before the reads above.
     if (Atomics.add(head.words, head.at + VERSION, 0) === version) return buckets;
   }
-  return undefined;
+  // A thread was terminated between the two stores of the version: the head is still the old one, or already
+  // the new one.
+  const version = Atomics.load(head.words, head.at + VERSION);
+  if (!isWhole(head)) return undefined;
+  const buckets = readIfThere(memory, head);
+  return Atomics.add(head.words, head.at + VERSION, 0) === version ? buckets : undefined;
+}
+
+/**
+ * @param {Head} head
+ * @returns {boolean} whether it is one head, and not a mixture of two
+ */
+function isWhole({ words, at }) {
+  return words[at + CHECK] === checkOf(words, at);
+}
+
+/**
+ * @param {Int32Array} words
+ * @param {number} at
+ */
+function checkOf(words, at) {
+  let check = words[at + SCHEMA];
+  for (let i = at + IS_WIDE; i < at + CHECK; i++) check = (check * 31 + words[i]) | 0;
+  return check;
 }
 
 /**
@@ -177,6 +202,7 @@ module.exports = {
   PLACE,
   FIRST,
   LENGTH,
+  CHECK,
   ZERO_COUNT,
   HEAD_WORDS,
   HEAD_SHIFT,
@@ -189,6 +215,7 @@ module.exports = {
   CHUNKS,
   TWO_32,
   readRow,
+  checkOf,
   readHead,
   changesOfRow,
   headOf,
