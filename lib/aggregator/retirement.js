@@ -142,13 +142,16 @@ class Retirement {
     }
     const end = performance.now();
     this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
-    // Before the files are removed, because until then the next thread could read them.
-    this.#onSaved(workerIds, isWritten ? undefined : totals);
+    // Before the files are removed, because until then the next thread could read them: it restores what the
+    // primary has, if the primary has any totals.
+    if (isWritten) this.#onSaved([]);
+    else this.#onSaved(workerIds, totals);
     this.#store.noteSaved();
     for (const workerId of workerIds) {
       this.#spool()?.unlinkAllOf(workerId);
       this.#deaths.delete(workerId);
     }
+    if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
   }
 
   /** Stops writing. */

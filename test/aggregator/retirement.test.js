@@ -56,6 +56,7 @@ describe('retired totals that cannot be written', () => {
     t.mock.timers.tick(RETRY_MILLISECONDS);
     assert.deepStrictEqual(saved, [
       [[1], TOTALS],
+      [[], undefined],
       [[2], undefined],
     ]);
     assert.deepStrictEqual(refused, ['save-retired']);
