@@ -4,8 +4,18 @@
 
 module.exports = require('../registry/registry').Registry;
 
-// Never called. Node's static analysis of CommonJS exports finds this name here, so ES modules can import it,
-// as from prom-client.
-void ((/** @type {any} */ module, /** @type {any} */ globalRegistry) => {
-  module.exports = { globalRegistry };
+// Never called. Node's static analysis of CommonJS exports finds the names of static members here, so ES
+// modules can import them.
+void ((/** @type {any} */ module, /** @type {any} */ members) => {
+  const { aggregate, globalRegistry, merge, shared } = members;
+  const { PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE, PROMETHEUS_PROTOBUF_CONTENT_TYPE } = members;
+  module.exports = {
+    aggregate,
+    globalRegistry,
+    merge,
+    shared,
+    PROMETHEUS_CONTENT_TYPE,
+    OPENMETRICS_CONTENT_TYPE,
+    PROMETHEUS_PROTOBUF_CONTENT_TYPE,
+  };
 });

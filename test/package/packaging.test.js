@@ -219,7 +219,8 @@ describe('installed as prom-client', () => {
        import client from 'prom-client';
        import * as namespace from 'prom-client';
        import Counter2 from 'prom-client/lib/counter';
-       import { globalRegistry } from 'prom-client/lib/registry';
+       import { globalRegistry, merge } from 'prom-client/lib/registry';
+       import { setRegistries } from 'prom-client/lib/cluster';
        import { metricsList } from 'prom-client/lib/defaultMetrics';
        import { createRequire } from 'node:module';
        const required = createRequire(import.meta.url)('prom-client');
@@ -230,7 +231,8 @@ describe('installed as prom-client', () => {
          }
        }
        if (client !== required || Counter2 !== Counter) throw new Error('default');
-       if (globalRegistry !== register) throw new Error('lib/registry');
+       if (globalRegistry !== register || merge !== Registry.merge) throw new Error('lib/registry');
+       if (setRegistries !== AggregatorRegistry.setRegistries) throw new Error('lib/cluster');
        if (metricsList !== collectDefaultMetrics.metricsList) throw new Error('lib/defaultMetrics');
        new Counter({ name: 'c', help: 'h' }).inc();
        console.log(client.contentType, await required.register.metrics());`,
