@@ -11,8 +11,9 @@ const { startCluster } = require('../fixtures/cluster-harness');
 const ALIVE = 1000;
 const DEVICES = 100_000;
 /** Until as many devices go as come, and code has been compiled. */
-const FIRST_STEPS = 75;
-const MOMENTS = 8;
+const FIRST_STEPS = 300;
+/** More than from one compaction of a worker's table to the next: after it, memory falls for ten of them. */
+const MOMENTS = 20;
 
 /** Heap and array buffers, when nothing can be collected any more. */
 const usedMemory = async ({ require, process }) => {
